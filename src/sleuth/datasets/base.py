@@ -1,0 +1,57 @@
+"""Dataset readers: files or hub tables in, Questions out, bad records named and counted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from sleuth.errors import DataError
+from sleuth.types import Question
+
+
+class BadRecord(NamedTuple):
+    """One record that could not be used."""
+
+    file: str
+    line: int
+    """1-based line, or record number for files that are one JSON array."""
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.field}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Questions of one file and what was left out."""
+
+    questions: list[Question]
+    bad: list[BadRecord] = field(default_factory=list)
+
+
+class DatasetReader(ABC):
+    """Reads one data set's published formats."""
+
+    name: str
+
+    @abstractmethod
+    def records(self, path: Path) -> Iterator[Question | BadRecord]:
+        """Every record of the file, good or bad, in order."""
+
+    def load(self, path: Path, *, strict: bool = False, limit: int | None = None) -> Loaded:
+        """Read up to `limit` good questions; `strict` raises DataError at the first bad record."""
+        loaded = Loaded([])
+        for record in self.records(path):
+            if isinstance(record, Question):
+                loaded.questions.append(record)
+            elif strict:
+                raise DataError(str(record))
+            else:
+                loaded.bad.append(record)
+            if limit is not None and len(loaded.questions) >= limit:
+                break
+        return loaded

@@ -1,0 +1,99 @@
+"""Engine: token contexts in, tokens out. The only door between episodes and models."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from sleuth.errors import ConfigError
+from sleuth.types import StopReason
+
+
+class Message(NamedTuple):
+    """One chat turn: role is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to sample one turn."""
+
+    max_new_tokens: int = 256
+    temperature: float = 1.0
+    """0 is greedy."""
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    """Generation ends with the token that completes one of these strings; that token is kept whole."""
+
+    def __post_init__(self) -> None:
+        if self.max_new_tokens < 1:
+            raise ConfigError(f"max_new_tokens must be at least 1, not {self.max_new_tokens}")
+        if self.temperature < 0:
+            raise ConfigError(f"temperature must be 0 (greedy) or more, not {self.temperature}")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p must be in (0, 1], not {self.top_p}")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One context to continue."""
+
+    tokens: Sequence[int]
+    """The whole context so far; an engine may recognise a prefix it has already computed."""
+    seed: int = 0
+    """Fixes this sample whatever else is in the batch and in whatever order."""
+    messages: tuple[Message, ...] = ()
+    """The same context as chat turns, for endpoints that accept nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the model wrote."""
+
+    tokens: tuple[int, ...]
+    """As sampled; an end-of-sequence token is kept, since the model chose it."""
+    logprobs: tuple[float, ...]
+    """log π(token | context) at the sampling temperature (at 1.0 when greedy); empty if the endpoint gives none."""
+    text: str
+    """Decoded tokens, special tokens left out."""
+    ends: tuple[int, ...]
+    """len(text) after each token."""
+    stop: StopReason
+
+
+class Tokenizer(Protocol):
+    """What an engine needs from its model's tokenizer."""
+
+    def encode(self, text: str) -> list[int]:
+        """Tokens of plain text; control tokens spelled out in it stay plain text."""
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of tokens, special tokens left out."""
+
+    def chat(self, messages: Sequence[Message]) -> list[int]:
+        """The model's chat prompt for these turns, ending where the assistant starts to write."""
+
+
+class Engine(ABC):
+    """A model that continues token contexts."""
+
+    name: str
+    """What to record in a result file: model name or path."""
+    tokenizer: Tokenizer
+    context_length: int
+    """Most tokens the model can hold, prompt and response together."""
+
+    @abstractmethod
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """Continue every context once; result i belongs to request i.
+
+        A context with no room for a single token gives an empty completion with stop "context".
+        Raises EngineError if the model cannot be reached.
+        """
+
+    def refresh(self) -> None:
+        """Forget everything computed with old weights; call after each update."""

@@ -1,0 +1,40 @@
+"""Every exception Sleuth raises on purpose.
+
+Each one carries a single line a person can act on, with the bad value in it. The command
+line prints that line and exits non-zero; nothing else is caught broadly.
+"""
+
+
+class SleuthError(Exception):
+    """Base of all expected failures; its text is one clear line."""
+
+
+class ConfigError(SleuthError):
+    """A recipe, setting or command-line value that cannot be used."""
+
+
+class DataError(SleuthError):
+    """A data file or record that cannot be read; the text names file, line, field and reason."""
+
+
+class RetrievalError(SleuthError):
+    """An index or retriever that is missing, damaged or did not answer.
+
+    During a rollout this fails the sample; it never scores it 0.
+    """
+
+
+class EngineError(SleuthError):
+    """A model that could not be loaded, reached or prompted."""
+
+
+class RolloutError(SleuthError):
+    """A trajectory or transcript that is malformed."""
+
+
+class RewardError(SleuthError):
+    """A reward that could not be computed (for example NaN); the sample is left out, never trained on."""
+
+
+class TrainingError(SleuthError):
+    """A training run that cannot start, continue or resume."""

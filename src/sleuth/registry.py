@@ -1,0 +1,33 @@
+"""Names to parts. Every room's `__init__` shows one dict, name → "module:Class"; nothing registers itself.
+
+Listing names loads nothing heavy; third parties add names through entry points.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from sleuth.errors import ConfigError
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """ " (did you mean 'x'?)" for the known name most like `name`, or the list of known names."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"
+
+
+def resolve(room: str, table: Mapping[str, str], name: str) -> Any:
+    """The class or value registered as `name` in a room, or ConfigError with the nearest right name."""
+    target = table.get(name)
+    if target is None:
+        plugins = {entry.name: entry for entry in entry_points(group=f"sleuth.{room}")}
+        if name in plugins:
+            return plugins[name].load()
+        raise ConfigError(f"unknown {room.removesuffix('s')} {name!r}{nearest(name, [*table, *plugins])}")
+    module, _, attribute = target.partition(":")
+    return getattr(import_module(module), attribute)

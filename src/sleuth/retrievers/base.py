@@ -1,0 +1,36 @@
+"""Retriever: queries in, ranked passages out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from sleuth.errors import RetrievalError
+from sleuth.types import Hit, Question
+
+
+class Retriever(ABC):
+    """Finds passages. Safe to share between episodes."""
+
+    @abstractmethod
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The best k passages for each query, best first; ties broken by passage id.
+
+        Fewer than k if fewer match. Raises RetrievalError for k < 1 or an index that does
+        not answer; an empty query finds nothing.
+        """
+
+    def for_question(self, question: Question) -> Retriever:
+        """The retriever to use for this question: itself, unless the passages come with the question."""
+        return self
+
+    def identity(self) -> dict[str, str]:
+        """Engine, version, analyser, index hash: what a result file must name."""
+        return {"retriever": type(self).__name__}
+
+
+def check_k(k: object) -> int:
+    """`k` as an int of at least 1, else RetrievalError. True and "3" are not numbers here."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise RetrievalError(f"k must be a whole number of at least 1, not {k!r}")
+    return k

@@ -1,0 +1,67 @@
+"""Text rules with exactly one home: answer normalisers, containment, and neutralising untrusted text.
+
+Sources: SQuAD v1.1, TriviaQA and HotpotQA evaluation scripts (definitions only), and
+ARENA's released normaliser, which turns punctuation into a space where SQuAD deletes it.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from typing import Literal
+
+Normaliser = Literal["squad", "nq", "triviaqa", "arena"]
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_DELETE_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_SPACE_PUNCTUATION = str.maketrans(dict.fromkeys(string.punctuation + "‘’´`", " "))
+
+
+def normalise(text: str, rule: Normaliser = "squad") -> str:
+    """Reduce an answer to the form in which it is compared.
+
+    squad: lower, delete ASCII punctuation, drop a/an/the, collapse spaces.
+    nq: the same after NFD, so that composed and decomposed accents agree.
+    triviaqa, arena: underscore and punctuation become a space instead of vanishing.
+    """
+    if rule == "nq":
+        text = unicodedata.normalize("NFD", text)
+    text = text.lower()
+    if rule in ("triviaqa", "arena"):
+        text = text.translate(_SPACE_PUNCTUATION)
+    else:
+        text = text.translate(_DELETE_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+def contains(text: str, gold: str) -> bool:
+    """Whether `gold` occurs in `text` as a run of whole normalised tokens.
+
+    Token-wise, because a substring test finds "no" in "know" and "9" in "19". Golds that are
+    yes, no or empty never count: their presence in evidence says nothing.
+    """
+    needle = normalise(gold).split()
+    if not needle or needle in (["yes"], ["no"]):
+        return False
+    haystack = normalise(text).split()
+    width = len(needle)
+    return any(haystack[i : i + width] == needle for i in range(len(haystack) - width + 1))
+
+
+# A tag or control token starts with a "<" look-alike that is followed by a name, slash or bar.
+# "x < 5" stays readable; "<answer>", "< /answer>", "<|im_end|>" and full-width forms do not survive.
+_OPENING = re.compile(r"(?:[<＜﹤]|&lt;|&#0*60;|&#x0*3c;)(?=\s*[/|!?]?\s*[^\W\d])", re.IGNORECASE)
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+def neutralise(text: str) -> str:
+    """Make untrusted text unable to act: it can be read but holds no tag and no control token.
+
+    Invisible and bidirectional control characters are removed first, since they can hide a tag
+    from the check; then every "<" that could open a tag becomes "‹".
+    """
+    text = _CONTROL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return _OPENING.sub("‹", text)

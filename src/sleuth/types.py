@@ -1,0 +1,206 @@
+"""The values that flow: Question → Trajectory (of Segments) → Score → Signal.
+
+Frozen, slotted, torch-free. One invariant carries the whole framework: every Segment names
+its author, and the loss mask, the actions and the rewards are all derived from the segments
+whose author is "policy". No mask is stored beside tokens, so none can slip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Author = Literal["prompt", "policy", "world"]
+"""Who wrote a segment: the instructions, the model being trained, or the environment."""
+
+StopReason = Literal["stop", "eos", "length", "context", ""]
+"""Why generation ended: a stop string, end of sequence, the token limit, no room left; "" = not generated."""
+
+Ending = Literal["answered", "refused", "steps", "context", "fault"]
+"""How an episode ended: an answer, a refusal, the step limit, no context left, or an outside failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A retrievable piece of text."""
+
+    id: str
+    """Unique in its corpus; this is what a citation names."""
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage a retriever returned."""
+
+    passage: Passage
+    score: float
+    """Higher is better; comparable only within one result list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step of a question's gold reasoning chain (MuSiQue's decomposition, 2Wiki's evidences)."""
+
+    query: str
+    """A search that finds the passage, as a person would type it."""
+    passage_id: str
+    answer: str
+    """What this passage contributes."""
+    need: str = ""
+    """What is looked for, as a noun phrase: "the country whose capital is Paris"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with everything known about its right answer."""
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    """Accepted answers, aliases included, the canonical one first; empty only if unanswerable."""
+    passages: tuple[Passage, ...] = ()
+    """Paragraphs given with the question (the "distractor" settings)."""
+    gold_ids: tuple[str, ...] = ()
+    """Ids of the passages that together support the answer."""
+    answerable: bool = True
+    hops: tuple[Hop, ...] = ()
+    """The gold chain, in order; empty if the data set has none."""
+    kind: str = ""
+    """The data set's own question type, such as "bridge" or "comparison"."""
+    dataset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of tokens by one author."""
+
+    author: Author
+    text: str
+    tokens: tuple[int, ...] = ()
+    """Token ids exactly as fed to or sampled from the model; empty for a transcript from elsewhere."""
+    logprobs: tuple[float, ...] = ()
+    """Policy only: natural-log probability of each sampled token at the sampling temperature."""
+    ends: tuple[int, ...] = ()
+    """Policy only: length of `text` after each token, so that a character span maps to tokens."""
+    stop: StopReason = ""
+    hits: tuple[Hit, ...] = ()
+    """World only: the passages shown in this segment, after any were dropped for room."""
+
+    def __post_init__(self) -> None:
+        if self.author != "policy" and self.logprobs:
+            raise ValueError(f"a {self.author} segment cannot carry log-probabilities")
+        for name in ("logprobs", "ends"):
+            values = getattr(self, name)
+            if values and len(values) != len(self.tokens):
+                raise ValueError(f"{name}: {len(values)} values for {len(self.tokens)} tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the policy decided in one of its segments."""
+
+    kind: str
+    """"search", "answer", "refuse", "invalid", or a protocol's own kind."""
+    text: str
+    """The query, the answer or the reason; for "invalid", why it is invalid."""
+    segment: int
+    """Index of the policy segment that holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """The body of one well-formed tag written by the policy, such as an <evaluate> block."""
+
+    tag: str
+    text: str
+    segment: int
+    start: int
+    """Character span of the body inside the segment's text."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a reward makes of a trajectory."""
+
+    total: float
+    parts: dict[str, float]
+    """Named parts, such as {"answer": 0.0, "evaluation": 0.1}."""
+    invalid: str = ""
+    """Not empty: the reward could not be computed (say, a judge failed); the sample must not train."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One episode: what was said, by whom, and what the model did."""
+
+    question: Question
+    segments: tuple[Segment, ...]
+    actions: tuple[Action, ...] = ()
+    fields: tuple[Field, ...] = ()
+    ending: Ending = "steps"
+    sample: int = 0
+    """Index inside the group of rollouts of one question."""
+    seed: int = 0
+    fault: str = ""
+    """Not empty: something outside the policy failed (retriever, engine); never scored, never trained on."""
+    malformed: str = ""
+    """Not empty: the first way in which the model broke the protocol's grammar."""
+    score: Score | None = None
+
+    @property
+    def answer(self) -> str | None:
+        """The last answer the policy gave, or None."""
+        return next((a.text for a in reversed(self.actions) if a.kind == "answer"), None)
+
+    @property
+    def searches(self) -> int:
+        """Number of valid searches."""
+        return sum(a.kind == "search" for a in self.actions)
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """Every passage the model was shown, in order, repeats included."""
+        return tuple(hit for segment in self.segments for hit in segment.hits)
+
+    @property
+    def tokens(self) -> list[int]:
+        """All token ids, prompt first, length T."""
+        return [token for segment in self.segments for token in segment.tokens]
+
+    @property
+    def loss_mask(self) -> list[bool]:
+        """True exactly where the policy wrote the token, length T. Derived, never stored."""
+        return [s.author == "policy" for s in self.segments for _ in s.tokens]
+
+    @property
+    def response_length(self) -> int:
+        """Number of policy tokens."""
+        return sum(len(s.tokens) for s in self.segments if s.author == "policy")
+
+    def bodies(self, tag: str) -> list[str]:
+        """Texts of every well-formed `tag` block of the policy, in order."""
+        return [field.text for field in self.fields if field.tag == tag]
+
+    def policy_segments(self) -> Iterator[tuple[int, Segment]]:
+        """The model's own segments with their index."""
+        return ((i, s) for i, s in enumerate(self.segments) if s.author == "policy")
+
+    def scored(self, score: Score) -> Trajectory:
+        """A copy that carries `score`."""
+        return replace(self, score=score)
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """The credit one trajectory spends in an update.
+
+    `weights` has one entry per policy token (length = trajectory.response_length): the
+    advantage A_{i,t} for policy-gradient methods, 1.0 for supervised ones.
+    """
+
+    trajectory: Trajectory
+    weights: tuple[float, ...]
