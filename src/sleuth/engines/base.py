@@ -95,5 +95,5 @@ class Engine(ABC):
         Raises EngineError if the model cannot be reached.
         """
 
-    def refresh(self) -> None:
+    def refresh(self) -> None:  # noqa: B027 - most engines hold nothing to forget
         """Forget everything computed with old weights; call after each update."""
