@@ -1,0 +1,8 @@
+"""How agent and world talk: one file per family of methods."""
+
+PROTOCOLS = {
+    "search-tags": "sleuth.protocols.search_tags:SearchTags",
+    "plain-rag": "sleuth.protocols.plain_rag:PlainRAG",
+    "script": "sleuth.protocols.demonstration:Script",
+}
+"""Name → class, for recipes saved as JSON."""

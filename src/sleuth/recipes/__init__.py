@@ -1,0 +1,94 @@
+"""The methods: one short file each, at paper scale and at CPU scale.
+
+`load_recipe` accepts a name ("eval-rar", "eval-rar/cpu"), a user's own .py file that defines
+RECIPE or RECIPES, a saved recipe.json, or a run folder that holds one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from sleuth.errors import ConfigError
+from sleuth.recipe import Recipe
+from sleuth.registry import nearest, resolve
+
+RECIPES = {
+    "eval-rar": "sleuth.recipes.eval_rar:RECIPES",
+    "rag": "sleuth.recipes.rag:RECIPES",
+    "search-r1": "sleuth.recipes.search_r1:RECIPES",
+}
+"""Name → the file's dict of scales and variants; "paper" is what a bare name means."""
+
+
+def recipe_names() -> list[str]:
+    """Every recipe as "name/scale"."""
+    return [f"{name}/{scale}" for name in RECIPES for scale in resolve("recipes", RECIPES, name)]
+
+
+def load_recipe(spec: str) -> Recipe:
+    """The recipe that `spec` names. Raises ConfigError with the nearest right name."""
+    path = Path(spec)
+    if path.suffix == ".py":
+        return _from_file(path)
+    if path.suffix == ".json" or path.is_dir():
+        return _from_json(path / "recipe.json" if path.is_dir() else path)
+    name, _, scale = spec.partition("/")
+    if name not in RECIPES:
+        raise ConfigError(f"unknown recipe {spec!r}{nearest(spec, [*recipe_names(), *RECIPES])}")
+    variants: dict[str, Recipe] = resolve("recipes", RECIPES, name)
+    if (scale or "paper") not in variants:
+        raise ConfigError(f"recipe {name!r} has no {scale!r}{nearest(scale, variants)}")
+    return variants[scale or "paper"]
+
+
+def recipe_file(spec: str) -> Path | None:
+    """The user's own .py file behind `spec`, so that a run can keep a copy; None for our own recipes."""
+    path = Path(spec)
+    if path.is_dir() and not (path / "recipe.json").is_file() and (path / "recipe.py").is_file():
+        path = path / "recipe.py"
+    return path if path.suffix == ".py" else None
+
+
+def _from_file(path: Path) -> Recipe:
+    if not path.is_file():
+        raise ConfigError(f"no recipe file {path}")
+    spec = importlib.util.spec_from_file_location(f"sleuth_user_recipe_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    # Registered before it runs: dataclasses look their own module up by name.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return _recipe_in(module, path)
+
+
+def _recipe_in(module: ModuleType, path: Path) -> Recipe:
+    recipe = getattr(module, "RECIPE", None)
+    if recipe is None and isinstance(several := getattr(module, "RECIPES", None), dict) and several:
+        recipe = several.get("cpu") or next(iter(several.values()))
+    if not isinstance(recipe, Recipe):
+        raise ConfigError(f"{path} defines neither RECIPE nor RECIPES")
+    return recipe
+
+
+def _from_json(path: Path) -> Recipe:
+    own = path.with_name("recipe.py")
+    try:
+        data = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        if own.is_file():
+            return _from_file(own)
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: not a recipe")
+    settings = data.pop("settings", None)
+    if settings is not None and own.is_file():
+        return _from_file(own).with_settings(settings)
+    return Recipe.from_dict(data)

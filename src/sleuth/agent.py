@@ -1,0 +1,108 @@
+"""Agent: load once, ask questions, get answers with their evidence. The face for notebooks and serving.
+
+    >>> agent = Agent.load(index="indexes/mine", run="runs/demo")   # doctest: +SKIP
+    >>> print(agent.ask("Which river is longest?"))                 # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sleuth.engines import open_engine
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError, DataError, EngineError, RetrievalError
+from sleuth.recipe import Recipe
+from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.bm25 import BM25
+from sleuth.rollouts.limits import Limits
+from sleuth.rollouts.loop import run_episodes
+from sleuth.text import contains, normalise
+from sleuth.types import Hit, Question, Trajectory
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer, and how it was reached."""
+
+    trajectory: Trajectory
+
+    @property
+    def answer(self) -> str | None:
+        """The final answer, or None if the agent ended without one."""
+        return self.trajectory.answer
+
+    @property
+    def evidence(self) -> tuple[Hit, ...]:
+        """Passages shown that support the answer: those that hold it or are quoted in the notes, best first.
+
+        All passages shown if none does. Each passage is listed once.
+        """
+        shown = {hit.passage.id: hit for hit in self.trajectory.hits}
+        supporting = [hit for hit in shown.values() if self._supports(hit)]
+        return tuple(supporting or shown.values())
+
+    def _supports(self, hit: Hit) -> bool:
+        answer = self.answer or ""
+        notes = " ".join(f.text for f in self.trajectory.fields if f.tag not in ("search", "answer", "think"))
+        title = normalise(hit.passage.title)
+        return contains(f"{hit.passage.title} {hit.passage.text}", answer) or bool(title and contains(notes, title))
+
+    def __str__(self) -> str:
+        lines = [self.answer or "(no answer)"]
+        lines += [f"  [{hit.passage.id}] {hit.passage.title}: {hit.passage.text}" for hit in self.evidence]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A recipe's protocol with a model and a retriever, ready to answer."""
+
+    recipe: Recipe
+    engine: Engine
+    retriever: Retriever
+
+    @classmethod
+    def load(cls, recipe: Recipe, *, index: str, model: str = "") -> Agent:
+        """An agent over an index. `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>"."""
+        retriever = recipe.retriever
+        if isinstance(retriever, BM25):
+            retriever = replace(retriever, path=index)
+            retriever.search(["ready"], 1)  # a missing or damaged index must be said before a model is loaded
+        return cls(recipe, open_engine(model or recipe.scale.model), retriever)
+
+    def ask(self, question: str) -> Reply:
+        """Answer one question greedily. Raises DataError if it is empty, EngineError if it does not fit the model."""
+        return self.ask_all([question])[0]
+
+    def ask_all(self, questions: Sequence[str]) -> list[Reply]:
+        """Answer several questions side by side."""
+        if any(not question.strip() for question in questions):
+            raise DataError("the question is empty")
+        groups = run_episodes(
+            [Question(f"ask-{i}", text.strip(), ()) for i, text in enumerate(questions)],
+            protocol=self.recipe.protocol,
+            engine=self.engine,
+            retriever=self.retriever,
+            limits=Limits.of(self.recipe.scale),
+        )
+        return [Reply(_served(trajectory)) for (trajectory,) in groups]
+
+
+def _served(trajectory: Trajectory) -> Trajectory:
+    """The trajectory, unless nothing was generated for an outside reason."""
+    if trajectory.fault:
+        raise RetrievalError(trajectory.fault)
+    if trajectory.ending == "context" and not trajectory.actions:
+        length = len(trajectory.tokens)
+        raise EngineError(f"the question does not fit: its prompt has {length} tokens, more than the context allows")
+    return trajectory
+
+
+def run_model(run: Path) -> Path:
+    """The trained model inside a run folder. Raises ConfigError if there is none."""
+    model = run / "model"
+    if not model.is_dir():
+        raise ConfigError(f"{run} holds no trained model (no 'model' folder)")
+    return model

@@ -1,0 +1,63 @@
+"""sleuth ask: one question, its answer, and the passages it rests on."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sleuth.cli.output import print_json
+from sleuth.types import Action
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("question")
+    parser.add_argument("--index", required=True, metavar="DIR", help="an index built by 'sleuth index'")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--run", type=Path, metavar="RUN", help="a run folder with a trained model")
+    source.add_argument("--model", default="", metavar="M", help="model name, folder, or openai:<url>#<model>")
+    parser.add_argument("--recipe", metavar="NAME", help="protocol to speak (default: the run's, else eval-rar/cpu)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer and show the steps."""
+    from sleuth.agent import Agent, run_model
+    from sleuth.recipes import load_recipe
+
+    spec = arguments.recipe or (str(arguments.run) if arguments.run else "eval-rar/cpu")
+    recipe = load_recipe(spec).with_settings(arguments.set)
+    model = str(run_model(arguments.run)) if arguments.run else arguments.model
+    reply = Agent.load(recipe, index=arguments.index, model=model).ask(arguments.question)
+    trajectory = reply.trajectory
+    if arguments.json:
+        print_json(
+            {
+                "answer": reply.answer,
+                "evidence": [
+                    {"id": h.passage.id, "title": h.passage.title, "text": h.passage.text} for h in reply.evidence
+                ],
+                "steps": [{"kind": a.kind, "text": a.text} for a in trajectory.actions],
+                "valid": not trajectory.malformed,
+                "ending": trajectory.ending,
+            }
+        )
+        return 0
+    _show(reply.answer, [(h.passage.id, h.passage.title, h.passage.text) for h in reply.evidence], trajectory.actions)
+    return 0
+
+
+def _show(answer: str | None, evidence: list[tuple[str, str, str]], actions: tuple[Action, ...]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console()
+    console.print(f"[bold]{escape(answer)}[/]" if answer else "[bold]no answer[/]")
+    if evidence:
+        console.print("\nEvidence")
+    for identity, title, text in evidence:
+        console.print(f"  [cyan]\\[{escape(identity)}][/] [bold]{escape(title)}[/]: {escape(text)}")
+    console.print("\nSteps")
+    for number, action in enumerate(actions, 1):
+        console.print(f"  {number}. {action.kind}: {escape(action.text)}")

@@ -1,0 +1,31 @@
+"""sleuth recipes: what can be run, and where it comes from."""
+
+from __future__ import annotations
+
+import argparse
+
+from sleuth.cli.output import print_json, print_table
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("name", nargs="?", help="show one recipe in full")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List every recipe, or show one."""
+    from sleuth.recipes import load_recipe, recipe_names
+
+    if arguments.name:
+        print_json(load_recipe(arguments.name).to_dict())
+        return 0
+    recipes = [load_recipe(name) for name in recipe_names()]
+    if arguments.json:
+        print_json([recipe.to_dict() for recipe in recipes])
+        return 0
+    print_table(
+        ["recipe", "model", "train data", "source"],
+        [[r.name, r.scale.model, r.scale.train_data.split("+")[0], r.source.split(",")[0]] for r in recipes],
+    )
+    return 0

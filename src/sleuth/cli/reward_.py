@@ -1,0 +1,133 @@
+"""sleuth reward: score transcripts produced by any trainer or model with a recipe's reward.
+
+Input rows: {"question", "answers", "passages"?, "gold_ids"?, "segments": [{"by", "text"}]}.
+Output, a line each: {"total", "parts", "answer", "valid", "why"?}. A row that cannot be scored
+gives {"error": …} in its place, so that lines keep their correspondence, and the exit is non-zero.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sleuth.cli.output import print_json_line, print_table, warn
+from sleuth.errors import DataError, SleuthError
+
+
+class TranscriptPassage(msgspec.Struct):
+    """A passage the transcript refers to."""
+
+    id: str
+    text: str
+    title: str = ""
+
+
+class TranscriptSegment(msgspec.Struct):
+    """One author's stretch of text."""
+
+    by: str
+    text: str
+
+
+class Probes(msgspec.Struct):
+    """Answers given from partial contexts, for rewards that compare them (EviOmni)."""
+
+    rationale: str
+    evidence: str
+
+
+class Transcript(msgspec.Struct):
+    """One row of input."""
+
+    question: str
+    answers: list[str] | str
+    segments: list[TranscriptSegment]
+    passages: list[TranscriptPassage] = []
+    gold_ids: list[str] = []
+    id: str = ""
+    probes: Probes | None = None
+    entailment: float | None = None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("recipe", help="recipe name, .py file, saved JSON or run folder")
+    parser.add_argument(
+        "--input", required=True, type=Path, metavar="FILE.jsonl", help="transcripts, one a line"
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
+    parser.add_argument("--json", action="store_true", help="one JSON line for each row")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score every row; exit 1 if any row could not be scored."""
+    from sleuth.recipes import load_recipe
+
+    recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
+    results, failed = [], 0
+    for number, line in enumerate(_lines(arguments.input), 1):
+        try:
+            results.append(_score(recipe, line, f"{arguments.input}:{number}"))
+        except SleuthError as error:
+            failed += 1
+            warn(str(error))
+            results.append({"error": str(error)})
+        if arguments.json:
+            print_json_line(results[-1])
+    if not results:
+        raise DataError(f"{arguments.input}: no rows")
+    if not arguments.json:
+        rows = [
+            [
+                str(i),
+                _figure(r.get("total")),
+                str(r.get("parts", "")),
+                str(r.get("answer")),
+                str(r.get("why") or r.get("error") or ""),
+            ]
+            for i, r in enumerate(results, 1)
+        ]
+        print_table(["row", "total", "parts", "answer", "remarks"], rows, title=recipe.name)
+    return 1 if failed else 0
+
+
+def _figure(value: Any) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return [line for line in path.read_bytes().splitlines() if line.strip()]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
+    """One row's result. Raises DataError naming file, line, field and reason."""
+    from sleuth.rollouts.transcript import read_transcript
+    from sleuth.types import Passage, Question
+
+    try:
+        row = msgspec.json.decode(line, type=Transcript)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{where}: {error}") from error
+    answers = (row.answers,) if isinstance(row.answers, str) else tuple(row.answers)
+    passages = tuple(Passage(p.id, p.title, p.text) for p in row.passages)
+    question = Question(
+        row.id, row.question, answers, passages, tuple(row.gold_ids), answerable=bool(answers)
+    )
+    trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
+    (score,) = recipe.reward.score([trajectory])
+    if score.invalid or not math.isfinite(score.total):
+        raise DataError(f"{where}: the reward could not be computed: {score.invalid or score.total}")
+    result: dict[str, Any] = {
+        "total": score.total,
+        "parts": score.parts,
+        "answer": trajectory.answer,
+        "valid": not trajectory.malformed,
+    }
+    return result | ({"why": trajectory.malformed} if trajectory.malformed else {})

@@ -1,0 +1,43 @@
+"""sleuth search: what an index finds for a query."""
+
+from __future__ import annotations
+
+import argparse
+
+from sleuth.cli.output import print_json, print_table
+from sleuth.errors import RetrievalError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("index", metavar="DIR", help="an index built by 'sleuth index'")
+    parser.add_argument("query", help="plain words; no query syntax")
+    parser.add_argument("-k", type=int, default=5, help="passages to return (default 5)")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the best passages."""
+    from sleuth.retrievers.bm25 import open_index
+
+    if not arguments.query.strip():
+        raise RetrievalError("the query is empty")
+    (hits,) = open_index(arguments.index).search([arguments.query], arguments.k)
+    if arguments.json:
+        print_json(
+            [{"id": h.passage.id, "title": h.passage.title, "text": h.passage.text, "score": h.score} for h in hits]
+        )
+    elif hits:
+        print_table(
+            ["score", "id", "passage"],
+            [[f"{h.score:.2f}", h.passage.id, f"[bold]{_plain(h.passage.title)}[/]\n{_plain(h.passage.text)}"] for h in hits],
+        )
+    else:
+        print("nothing found")
+    return 0
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

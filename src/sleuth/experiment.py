@@ -1,0 +1,202 @@
+"""Experiment: the one place that composes a recipe's parts into a run.
+
+questions + retriever + engine + method → demonstrations → warm start → GRPO → evaluation. Each
+stage is a method, leaves its record in the run folder, and can be run alone or again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sleuth.corpora import open_corpus
+from sleuth.datasets import load_questions
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError, DataError, RetrievalError
+from sleuth.evaluation.runner import Evaluation, evaluate
+from sleuth.recipe import Recipe
+from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.bm25 import BM25, open_index
+from sleuth.retrievers.build import build_index
+from sleuth.rollouts.demonstrate import demonstrate
+from sleuth.rollouts.limits import Limits
+from sleuth.storage import cache_folder
+from sleuth.types import Question, Trajectory
+
+if TYPE_CHECKING:
+    from sleuth.training.loop import TrainResult
+    from sleuth.training.policy import Policy
+
+Say = Callable[[str], None]
+"""Receives one line for a person."""
+
+
+@dataclass
+class Experiment:
+    """One recipe, one model, one run folder."""
+
+    recipe: Recipe
+    folder: Path
+    index: str = ""
+    """Index directory; "" with a Factbook recipe builds or reuses the Factbook index."""
+    strict: bool = False
+    """Stop at the first bad record instead of leaving it out."""
+    recipe_file: Path | None = None
+    """The user's own recipe file, kept beside the run."""
+    settings: tuple[str, ...] = ()
+    say: Say = field(default=print)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """Bounds of every episode."""
+        return Limits.of(self.recipe.scale)
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """The recipe's retriever with its index."""
+        return open_retriever(self.recipe, self.index, self.say)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The model in training."""
+        from sleuth.training.policy import Policy
+
+        scale = self.recipe.scale
+        return Policy.load(scale.model, lora_rank=scale.lora_rank, precision=scale.precision)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Samples from the very module that is trained."""
+        from sleuth.engines.transformers import TransformersEngine
+
+        return TransformersEngine(self.policy.model, self.policy.tokenizer, name=self.recipe.scale.model)
+
+    @cached_property
+    def train_questions(self) -> list[Question]:
+        """Questions to learn from."""
+        return self.questions(self.recipe.scale.train_data)
+
+    @cached_property
+    def eval_questions(self) -> list[Question]:
+        """Questions to report on: the first `eval_questions` of the file."""
+        return self.questions(self.recipe.scale.eval_data, self.recipe.scale.eval_questions or None)
+
+    def questions(self, spec: str, limit: int | None = None) -> list[Question]:
+        """Answerable questions of a data spec; what is left out is said."""
+        loaded = load_questions(spec, strict=self.strict)
+        for bad in loaded.bad[:5]:
+            self.say(f"skipped {bad}")
+        if len(loaded.bad) > 5:
+            self.say(f"skipped {len(loaded.bad)} bad records of {spec} in all")
+        answerable = [q for q in loaded.questions if q.answerable and q.answers]
+        if left_out := len(loaded.questions) - len(answerable):
+            self.say(f"{spec}: {left_out} unanswerable questions left out ({self.recipe.name} has no refusal)")
+        if not answerable:
+            raise DataError(f"{spec}: no questions")
+        return answerable[:limit]
+
+    def save_recipe(self) -> None:
+        """Write recipe.json (and the user's own file) so that this run can be run again."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.recipe_file is None:
+            record: dict[str, Any] = self.recipe.to_dict()
+        else:
+            own = self.folder / "recipe.py"
+            if own.resolve() != self.recipe_file.resolve():
+                shutil.copyfile(self.recipe_file, own)
+            record = {"settings": list(self.settings)}
+        path = self.folder / "recipe.json"
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+
+    def demonstrations(self) -> list[Trajectory]:
+        """Scripted gold trajectories for the warm start, in the order they will be trained on."""
+        wanted = self.recipe.scale.warm_start_examples
+        kept, in_vain = demonstrate(
+            self.train_questions,
+            protocol=self.recipe.protocol,
+            retriever=self.retriever,
+            tokenizer=self.engine.tokenizer,
+            limits=self.limits,
+            wanted=wanted,
+        )
+        self.say(f"{len(kept)} demonstrations ({in_vain} questions could not be demonstrated)")
+        if not kept:
+            raise ConfigError(
+                f"no question of {self.recipe.scale.train_data} could be demonstrated; "
+                "a warm start needs questions with gold hops (or set scale.warm_start_examples=0)"
+            )
+        return kept
+
+    def warm_start(self, deadline_s: float | None = None) -> dict[str, float]:
+        """Supervised fine-tuning on demonstrations."""
+        from sleuth.training.warm_start import warm_start
+
+        figures = warm_start(
+            self.policy, self.demonstrations(), self.recipe.scale, folder=self.folder, deadline_s=deadline_s
+        )
+        self.engine.refresh()
+        return figures
+
+    def reinforce(self, deadline_s: float | None = None, after_warm_start: bool = False) -> TrainResult:
+        """Reinforcement learning from the policy as it stands, which becomes the reference policy."""
+        from sleuth.training.loop import train
+
+        used = self.recipe.scale.warm_start_examples if after_warm_start else 0
+        return train(
+            self.policy,
+            self.engine,
+            questions=self.train_questions[used:] or self.train_questions,
+            protocol=self.recipe.protocol,
+            retriever=self.retriever,
+            reward=self.recipe.reward,
+            algorithm=self.recipe.algorithm,
+            limits=self.limits,
+            plan=self.recipe.scale,
+            folder=self.folder,
+            deadline_s=deadline_s,
+        )
+
+    def evaluate(self, name: str, engine: Engine | None = None) -> Evaluation:
+        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`."""
+        return evaluate(
+            self.eval_questions,
+            protocol=self.recipe.protocol,
+            engine=engine or self.engine,
+            retriever=self.retriever,
+            limits=self.limits,
+            reward=self.recipe.reward,
+            folder=self.folder / name,
+            rollout_batch=self.recipe.scale.rollout_batch,
+            train_questions=self.train_questions,
+        )
+
+
+def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:
+    """The recipe's retriever, its index set; Factbook's index is built when none is given."""
+    retriever = recipe.retriever
+    if not isinstance(retriever, BM25):
+        return retriever
+    if index:
+        return replace(retriever, path=index)
+    if retriever.path:
+        return retriever
+    if "factbook" in recipe.scale.eval_data or "factbook" in recipe.scale.train_data:
+        return replace(retriever, path=str(factbook_index(say)))
+    raise ConfigError(f"{recipe.name} needs an index: build one with 'sleuth index SRC -o DIR' and pass --index DIR")
+
+
+def factbook_index(say: Say = print) -> Path:
+    """The index over the Factbook's passages, built at first use (seconds)."""
+    directory = cache_folder() / "indexes" / "factbook"
+    try:
+        open_index(directory)
+    except RetrievalError:
+        say(f"building the Factbook index in {directory}")
+        build_index(open_corpus("factbook").passages(say), directory)
+    return directory

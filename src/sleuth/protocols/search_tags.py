@@ -1,0 +1,123 @@
+"""The tag grammar shared by Search-R1 and its relatives: think, search, read results, answer.
+
+One episode, `note` being what a method adds (nothing in Search-R1, <evaluate> in Eval-RAR):
+
+    policy  <think>…</think><search>query</search>
+    world   <information>Doc 1(Title: …) …</information>
+    policy  <note>…</note><think>…</think><answer>…</answer>
+
+Sources: Search-R1 (Jin et al. 2025), §3.2 and its released loop for the layout of results and
+the reply to an invalid action; Eval-RAR, Algorithm 1, for the place of the note.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sleuth.protocols.base import AgentProtocol, Decision, Tag, find_tags
+from sleuth.protocols.demonstration import Script, write_turn
+from sleuth.types import Hit, Question, Segment, Trajectory
+
+
+@dataclass(frozen=True)
+class SearchTags(AgentProtocol):
+    """A multi-turn search agent that speaks in tags."""
+
+    instruction: str
+    """The user turn; "{question}" is replaced by the question, or it is appended."""
+    system: str = ""
+    """System turn; "" leaves the chat template's own."""
+    note: str = ""
+    """Tag the policy must write first after each result, "" for none."""
+    result: str = "information"
+    """Tag around what the environment shows."""
+    invalid_message: str = ""
+    """Reply to a turn without a search or an answer; "" ends the episode."""
+    script: Script = field(default_factory=Script)
+    """Wording of warm-start demonstrations."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Tags the policy may write."""
+        return ("think", "search", *([self.note] if self.note else []), "answer")
+
+    @property
+    def stops(self) -> tuple[str, ...]:  # type: ignore[override]
+        """A turn ends with its action."""
+        return ("</search>", "</answer>")
+
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+        """One user turn with the instruction and the question, after the system turn if any."""
+        text = question.text if question.text.endswith("?") else f"{question.text}?"
+        user = (
+            self.instruction.replace("{question}", text)
+            if "{question}" in self.instruction
+            else f"{self.instruction} Question: {text}"
+        )
+        return ((("system", self.system),) if self.system else ()) + (("user", user),)
+
+    def read(self, text: str) -> Decision:
+        """The last answer if the turn holds one, else its last search, else invalid with the reason."""
+        blocks = find_tags(text, self.tags)
+        for kind in ("answer", "search"):
+            bodies = [block.body.strip() for block in blocks if block.name == kind]
+            if bodies and bodies[-1]:
+                return Decision(kind, bodies[-1])
+            if bodies:
+                return Decision("invalid", f"empty <{kind}>")
+        return Decision("invalid", "neither <search> nor <answer>")
+
+    def show(self, hits: Sequence[Hit]) -> str:
+        """Numbered passages, one a line, inside the result tag."""
+        lines = [f"Doc {i}(Title: {h.passage.title}) {h.passage.text}" for i, h in enumerate(hits, 1)]
+        return f"\n\n<{self.result}>" + "\n".join(lines) + f"</{self.result}>\n\n"
+
+    def check(self, trajectory: Trajectory) -> str:
+        """The first way in which the policy left the grammar, or "".
+
+        Every turn is [note] [think] action with nothing but white space between; the note is
+        required right after a result and nowhere else; the last action is an answer.
+        """
+        after_result = False
+        answered = False
+        for segment in trajectory.segments:
+            if answered and (segment.author != "prompt") and segment.text.strip():
+                return "something follows the answer"
+            if segment.author == "world":
+                after_result = f"<{self.result}>" in segment.text
+            elif segment.author == "policy":
+                fault = self._check_turn(segment, after_result)
+                if fault:
+                    return fault
+                answered = self.read(segment.text).kind == "answer"
+        return "" if answered else "no answer"
+
+    def _check_turn(self, segment: Segment, after_result: bool) -> str:
+        blocks = find_tags(segment.text, self.tags)
+        if loose := _outside(segment.text, blocks):
+            return f"text outside the tags: {loose[:40]!r}"
+        names = [block.name for block in blocks]
+        if not names or names[-1] not in ("search", "answer"):
+            return "a turn without <search> or <answer>"
+        if self.note and after_result and names[0] != self.note:
+            return f"no <{self.note}> after the result"
+        lead = names[1:-1] if self.note and after_result else names[:-1]
+        if lead not in ([], ["think"]):
+            return f"unexpected order of tags: {', '.join(names)}"
+        return "" if self.read(segment.text).kind != "invalid" else self.read(segment.text).text
+
+    def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
+        """Search hop by hop, cite what each result contributed, then answer; None if a hop was missed."""
+        return write_turn(self.script, self.note, question, shown)
+
+
+def _outside(text: str, blocks: Sequence[Tag]) -> str:
+    """What remains of a turn without its blocks."""
+    rest, position = [], 0
+    for block in blocks:
+        opening = block.start - len(f"<{block.name}>")
+        rest.append(text[position:opening])
+        position = block.end + len(f"</{block.name}>")
+    return re.sub(r"\s+", " ", "".join([*rest, text[position:]])).strip()

@@ -1,0 +1,70 @@
+"""Eval-RAR: after every search, evaluate: cite what suffices or name what is missing.
+
+Yu et al., "Eval-RAR: Evaluation-Driven Retrieval-Augmented Reasoning via Reinforcement
+Learning". Search-R1 with a required <evaluate> block and a reward of 0.1 for a gold answer in
+those blocks when the final answer is wrong (eqs. 2–5). Settings: §5.1 and appendix A.2; N, the
+turn length and the KL estimator are ours, since the paper is silent.
+"""
+
+from dataclasses import replace
+
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.recipes import search_r1
+from sleuth.rewards.answer import AnswerOrEvidenceReward
+
+# The published prompt (appendix A.1), word for word.
+INSTRUCTION = (
+    "You are a helpful assistant excel at answering questions with multi-turn search engine calling. To answer "
+    "questions, you must first reason through the available information using <think> and </think>. If you identify "
+    "missing knowledge, you may issue a search request using <search> query </search> at any time. The retrieval "
+    "system will provide you with the three most relevant documents enclosed in <information> and </information>. "
+    "After each search, you must conduct an evaluation, reviewing the question and the retrieved documents "
+    "comprehensively to determine if the question can be answered. If the question can be answered, clearly cite the "
+    "source content from the search documents that supports your answer. If the question cannot be answered, specify "
+    "what information is missing: entity information, relational information, or specific time/location details. "
+    "Provide your evaluation using <evaluate> and </evaluate>. You may send multiple search requests if needed. Once "
+    "you have sufficient information, provide a concise final answer using <answer> and </answer>. For example, "
+    "<answer> Donald Trump </answer>. Question: {question}"
+)
+
+REWARD = AnswerOrEvidenceReward(measure="em", tag="evaluate", part="evaluation", bonus=0.1)  # r_eval = 0.1, §5.1
+
+PAPER = search_r1.PAPER.but(
+    name="eval-rar/paper",
+    protocol=SearchTags(
+        instruction=INSTRUCTION,
+        note="evaluate",
+        invalid_message="\nMy action is wrong. Let me try again.\n",  # Algorithm 1, line 22
+    ),
+    reward=REWARD,
+    scale=replace(
+        search_r1.PAPER.scale,
+        steps=200,  # §5.1
+        max_steps=5,  # N: our choice
+        max_new_tokens=512,  # our choice
+        lr_warmup=0.0,
+    ),
+    source="Eval-RAR (Yu et al.), Algorithm 1, eqs. 2-6, appendix A",
+)
+
+# The ablation of Table 2: the same protocol, exact match alone.
+NO_EVALUATION_REWARD = PAPER.but(
+    name="eval-rar/no-evaluation-reward", reward=replace(REWARD, bonus=0.0)
+)
+
+CPU = PAPER.but(
+    name="eval-rar/cpu",
+    variant="cpu",
+    protocol=SearchTags(
+        instruction=(
+            "Answer the question. Think in <think></think>. Search with <search>query</search>; results come in "
+            "<information></information>. After each result judge it in <evaluate></evaluate>: cite what supports "
+            "the answer or say what is missing. Give the final answer in <answer></answer>."
+        ),
+        note="evaluate",
+        invalid_message="\nMy action is wrong. Let me try again.\n",
+    ),
+    scale=search_r1.CPU.scale,
+)
+
+RECIPES = {"paper": PAPER, "no-evaluation-reward": NO_EVALUATION_REWARD, "cpu": CPU}

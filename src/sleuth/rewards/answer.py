@@ -1,0 +1,75 @@
+"""Answer rewards: was the final answer right, and, failing that, was it at least in the evidence notes?
+
+Search-R1 (Jin et al. 2025), eq. 4: R = EM(a, A).
+Eval-RAR, eqs. 2–5: R = EM if > 0, else r_eval if some gold ⊆ the concatenated <evaluate> bodies.
+AutoRefine: the same shape with F1 and <refine>.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError
+from sleuth.metrics.answers import exact_match, f1, rules_for
+from sleuth.rewards.base import Reward
+from sleuth.text import contains
+from sleuth.types import Score, Trajectory
+
+
+@dataclass(frozen=True)
+class AnswerReward(Reward):
+    """R = EM or F1 of the final answer, the best over the accepted answers."""
+
+    measure: Literal["em", "f1"] = "em"
+    rule: str = "default"
+    """Whose official answer rules apply: a data set's name, such as "hotpotqa" or "triviaqa"."""
+
+    def __post_init__(self) -> None:
+        if self.measure not in ("em", "f1"):
+            raise ConfigError(f"reward measure must be 'em' or 'f1', not {self.measure!r}")
+        rules_for(self.rule)
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        """Parts: answer."""
+        return [Score(value, {"answer": value}) for value in map(self.answer, trajectories)]
+
+    def answer(self, trajectory: Trajectory) -> float:
+        """R_ans in [0, 1]; 0 without an answer."""
+        if trajectory.answer is None:
+            return 0.0
+        measure = exact_match if self.measure == "em" else f1
+        return measure(trajectory.answer, trajectory.question.answers, rules_for(self.rule))
+
+
+@dataclass(frozen=True)
+class AnswerOrEvidenceReward(AnswerReward):
+    """R = R_ans if R_ans > 0, else `bonus` when a gold answer stands in the policy's own notes.
+
+    Without any answer the reward is 0 (AutoRefine's rule: a perfect note must not pay for
+    never answering). The policy's notes only: a passage that quotes the tag earns nothing.
+    """
+
+    tag: str = "evaluate"
+    """Tag of the notes."""
+    part: str = "evaluation"
+    """Name of this part of the reward."""
+    bonus: float = 0.1
+    """r_eval."""
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        """Parts: answer, and the one named by `part`."""
+        scores = []
+        for trajectory in trajectories:
+            answer, evidence = self.answer(trajectory), self.evidence(trajectory)
+            scores.append(Score(answer if answer > 0 else evidence, {"answer": answer, self.part: evidence}))
+        return scores
+
+    def evidence(self, trajectory: Trajectory) -> float:
+        """R_eval: `bonus` or 0 (eq. 4)."""
+        if trajectory.answer is None:
+            return 0.0
+        notes = "\n".join(trajectory.bodies(self.tag))
+        return self.bonus if any(contains(notes, gold) for gold in trajectory.question.answers) else 0.0

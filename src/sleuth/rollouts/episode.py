@@ -1,0 +1,197 @@
+"""Episode: one question being worked on. Grows segment by segment and ends as a frozen Trajectory.
+
+Invariant: tokens are appended once, as fed or as sampled; nothing is ever decoded and encoded
+again, and only policy segments are read for actions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sleuth.engines.base import Completion, Message, Request, Tokenizer
+from sleuth.protocols.base import AgentProtocol, Decision, find_tags
+from sleuth.retrievers.base import Retriever
+from sleuth.rollouts.limits import Limits
+from sleuth.text import neutralise
+from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory
+
+
+def derive_seed(*parts: object) -> int:
+    """A 63-bit seed from any values: the same on every machine, in every order of work."""
+    digest = hashlib.blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def neutral_hit(hit: Hit) -> Hit:
+    """The hit with text that cannot act: no tag, no control token, no line of its own.
+
+    One line per passage, because a line such as "Doc 9(Title: …)" inside a passage would
+    otherwise look like one more passage.
+    """
+    passage = hit.passage
+    title, text = (" ".join(neutralise(part).split()) for part in (passage.title, passage.text))
+    return Hit(Passage(passage.id, title, text), hit.score)
+
+
+@dataclass(slots=True)
+class Episode:
+    """The mutable state of one rollout."""
+
+    question: Question
+    """With neutralised text; `source` keeps the original."""
+    source: Question
+    sample: int
+    seed: int
+    retriever: Retriever
+    protocol: AgentProtocol
+    limits: Limits
+    segments: list[Segment] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    fields: list[Field] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    shown: list[tuple[Hit, ...]] = field(default_factory=list)
+    """Hits of each search so far."""
+    steps: int = 0
+    ending: Ending | None = None
+    fault: str = ""
+
+    @classmethod
+    def start(
+        cls,
+        question: Question,
+        sample: int,
+        seed: int,
+        retriever: Retriever,
+        protocol: AgentProtocol,
+        limits: Limits,
+    ) -> Episode:
+        """An episode before its prompt is written."""
+        neutral = replace(question, text=neutralise(question.text).strip())
+        own_seed = derive_seed(seed, question.dataset, question.id, sample)
+        return cls(neutral, question, sample, own_seed, retriever.for_question(question), protocol, limits)
+
+    def open(self, hits: Sequence[Hit], tokenizer: Tokenizer) -> None:
+        """Write the prompt, dropping passages from the end until a whole turn fits after it."""
+        shown = [neutral_hit(hit) for hit in hits]
+        room = self.limits.max_context - self.limits.max_new_tokens
+        while True:
+            messages = [Message(*turn) for turn in self.protocol.prompt(self.question, shown)]
+            tokens = tokenizer.chat(messages)
+            if len(tokens) <= room or not shown:
+                break
+            shown.pop()
+        self.messages, self.tokens = messages, list(tokens)
+        text = "\n".join(message.content for message in messages)
+        self.segments.append(Segment("prompt", text, tuple(tokens), hits=tuple(shown)))
+        if shown:
+            self.shown.append(tuple(shown))
+        if len(tokens) > room:
+            self.ending = "context"
+
+    def request(self) -> Request:
+        """What the engine is asked to continue next."""
+        return Request(self.tokens, derive_seed(self.seed, self.steps), tuple(self.messages))
+
+    def hear(self, completion: Completion) -> Decision:
+        """Append what the policy wrote and read the one action in it."""
+        index = len(self.segments)
+        self.segments.append(
+            Segment(
+                "policy",
+                completion.text,
+                completion.tokens,
+                completion.logprobs,
+                completion.ends,
+                completion.stop,
+            )
+        )
+        self.tokens.extend(completion.tokens)
+        self.messages.append(Message("assistant", completion.text))
+        self.steps += 1
+        self.fields.extend(
+            Field(t.name, t.body, index, t.start, t.end)
+            for t in find_tags(completion.text, self.protocol.tags)
+        )
+        decision = self.protocol.read(completion.text)
+        last = self.steps >= self.limits.max_steps
+        if decision.kind == "search" and last:
+            decision = Decision("invalid", "the step limit was reached before this search could run")
+        self.actions.append(Action(decision.kind, decision.text, index))
+        if decision.kind in ("answer", "refuse"):
+            self.ending = "answered" if decision.kind == "answer" else "refused"
+        elif completion.stop == "context":
+            self.ending = "context"
+        elif last or (decision.kind == "invalid" and not self.protocol.invalid_message):
+            self.ending = "steps"
+        return decision
+
+    def tell(self, hits: Sequence[Hit], tokenizer: Tokenizer) -> None:
+        """Show search results: passages are dropped, then the last one cut, until they fit."""
+        kept = [neutral_hit(hit) for hit in hits]
+        room = self._room(self.limits.max_passage_tokens)
+        text, tokens = self._render(kept, tokenizer)
+        while len(tokens) > room and len(kept) > 1:
+            kept.pop()
+            text, tokens = self._render(kept, tokenizer)
+        if len(tokens) > room and kept:
+            kept = self._cut(kept[0], room, tokenizer)
+            text, tokens = self._render(kept, tokenizer)
+        self.shown.append(tuple(kept))
+        self._append_world(text, tokens, tuple(kept))
+
+    def correct(self, tokenizer: Tokenizer) -> None:
+        """Answer an invalid action with the protocol's fixed reply."""
+        text = self.protocol.invalid_message
+        self._append_world(text, tokenizer.encode(text), ())
+
+    def fail(self, fault: str) -> None:
+        """End the episode for a reason that is not the policy's doing."""
+        self.ending, self.fault = "fault", fault
+
+    def finish(self) -> Trajectory:
+        """The frozen record of the episode."""
+        trajectory = Trajectory(
+            question=self.source,
+            segments=tuple(self.segments),
+            actions=tuple(self.actions),
+            fields=tuple(self.fields),
+            ending=self.ending or "steps",
+            sample=self.sample,
+            seed=self.seed,
+            fault=self.fault,
+        )
+        return replace(trajectory, malformed=self.protocol.check(trajectory))
+
+    def _room(self, cap: int) -> int:
+        return min(cap, self.limits.max_context - self.limits.max_new_tokens - len(self.tokens))
+
+    def _render(self, hits: Sequence[Hit], tokenizer: Tokenizer) -> tuple[str, list[int]]:
+        text = self.protocol.show(hits)
+        return text, tokenizer.encode(text)
+
+    def _cut(self, hit: Hit, room: int, tokenizer: Tokenizer) -> list[Hit]:
+        """The longest word-wise beginning of one passage that fits; no passage if none does."""
+        words = hit.passage.text.split()
+        low, high = 0, len(words)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if len(self._render([_first_words(hit, words, middle)], tokenizer)[1]) <= room:
+                low = middle
+            else:
+                high = middle - 1
+        return [_first_words(hit, words, low)] if low else []
+
+    def _append_world(self, text: str, tokens: Sequence[int], hits: tuple[Hit, ...]) -> None:
+        if len(tokens) > self._room(len(tokens)):
+            self.ending = "context"
+            return
+        self.segments.append(Segment("world", text, tuple(tokens), hits=hits))
+        self.tokens.extend(tokens)
+        self.messages.append(Message("user", text))
+
+
+def _first_words(hit: Hit, words: Sequence[str], count: int) -> Hit:
+    return Hit(replace(hit.passage, text=" ".join(words[:count])), hit.score)

@@ -1,0 +1,138 @@
+"""The episode loop: questions in, groups of trajectories out. The same code trains, evaluates and serves.
+
+Episodes advance together, one turn per round: one batched generation, then one batched search.
+A finished episode makes room for the next in the queue, so the engine's batch stays full.
+What an episode contains depends only on its seed, never on its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from sleuth.engines.base import Completion, Engine, Sampling, Tokenizer
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.protocols.base import AgentProtocol
+from sleuth.retrievers.base import Retriever, check_k
+from sleuth.rollouts.episode import Episode
+from sleuth.rollouts.limits import Limits
+from sleuth.types import Hit, Question, Trajectory
+
+Writer = Callable[[Sequence[Episode]], list[Completion]]
+"""Whoever writes the policy's next turn: a model, or a script that demonstrates."""
+
+GREEDY = Sampling(temperature=0.0)
+
+
+def run_episodes(
+    questions: Sequence[Question],
+    *,
+    protocol: AgentProtocol,
+    engine: Engine,
+    retriever: Retriever,
+    limits: Limits,
+    sampling: Sampling = GREEDY,
+    samples: int = 1,
+    seed: int = 0,
+    width: int = 64,
+    on_done: Callable[[Trajectory], None] | None = None,
+) -> list[list[Trajectory]]:
+    """Roll out `samples` episodes per question, at most `width` side by side.
+
+    Returns one group per question, samples in order. A retriever that fails makes its episodes
+    faults (Trajectory.fault); EngineError is raised, since nothing can go on without a model.
+    `sampling` gives temperature and top-p; stop strings and lengths come from protocol and limits.
+    """
+    limits = replace(limits, max_context=min(limits.max_context, engine.context_length))
+    turn = replace(sampling, stop=protocol.stops, max_new_tokens=limits.max_new_tokens)
+
+    def write(episodes: Sequence[Episode]) -> list[Completion]:
+        return engine.generate([episode.request() for episode in episodes], turn)
+
+    return play(
+        (
+            Episode.start(q, sample, seed, retriever, protocol, limits)
+            for q in questions
+            for sample in range(samples)
+        ),
+        write,
+        engine.tokenizer,
+        group_size=samples,
+        width=width,
+        on_done=on_done,
+    )
+
+
+def play(
+    episodes: Iterable[Episode],
+    write: Writer,
+    tokenizer: Tokenizer,
+    *,
+    group_size: int = 1,
+    width: int = 64,
+    on_done: Callable[[Trajectory], None] | None = None,
+) -> list[list[Trajectory]]:
+    """Drive episodes to their end with any writer; consecutive `group_size` episodes form a group."""
+    if group_size < 1 or width < 1:
+        raise ConfigError(f"samples and width must be at least 1, not {group_size} and {width}")
+    queue = deque(enumerate(episodes))
+    done: dict[int, Trajectory] = {}
+    active: dict[int, Episode] = {}
+    while queue or active:
+        fresh = dict(queue.popleft() for _ in range(min(width - len(active), len(queue))))
+        _open(list(fresh.values()), tokenizer)
+        active |= fresh
+        _advance([e for e in active.values() if e.ending is None], write, tokenizer)
+        for index in [i for i, e in active.items() if e.ending is not None]:
+            done[index] = active.pop(index).finish()
+            if on_done is not None:
+                on_done(done[index])
+    ordered = [done[i] for i in range(len(done))]
+    return [ordered[i : i + group_size] for i in range(0, len(ordered), group_size)]
+
+
+def _open(episodes: Sequence[Episode], tokenizer: Tokenizer) -> None:
+    """Write the prompts, after a first search where the protocol wants one."""
+    first = [e for e in episodes if e.protocol.retrieves_first]
+    found = _search(first, [e.question.text for e in first])
+    for episode in episodes:
+        if episode.ending is None:
+            episode.open(found.get(id(episode), []), tokenizer)
+
+
+def _advance(episodes: Sequence[Episode], write: Writer, tokenizer: Tokenizer) -> None:
+    """One turn for every episode: generate, read, and let the world reply."""
+    if not episodes:
+        return
+    searching: list[tuple[Episode, str]] = []
+    for episode, completion in zip(episodes, write(episodes), strict=True):
+        decision = episode.hear(completion)
+        if episode.ending is not None:
+            continue
+        if decision.kind == "search":
+            searching.append((episode, decision.text))
+        else:
+            episode.correct(tokenizer)
+    found = _search([e for e, _ in searching], [query for _, query in searching])
+    for episode, _ in searching:
+        if episode.ending is None:
+            episode.tell(found[id(episode)], tokenizer)
+
+
+def _search(episodes: Sequence[Episode], queries: Sequence[str]) -> dict[int, list[Hit]]:
+    """Hits by id(episode); one batched call per distinct retriever. A failure fails its episodes."""
+    found: dict[int, list[Hit]] = {}
+    batches: dict[tuple[int, int], list[tuple[Episode, str]]] = {}
+    for episode, query in zip(episodes, queries, strict=True):
+        key = (id(episode.retriever), check_k(episode.limits.top_k))
+        batches.setdefault(key, []).append((episode, query))
+    for (_, k), batch in batches.items():
+        try:
+            results = batch[0][0].retriever.search([query for _, query in batch], k)
+        except RetrievalError as error:
+            for episode, _ in batch:
+                episode.fail(f"retrieval failed: {error}")
+            continue
+        found.update((id(episode), hits) for (episode, _), hits in zip(batch, results, strict=True))
+    return found

@@ -1,0 +1,126 @@
+import pytest
+
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.rollouts.transcript import read_transcript
+from sleuth.types import Hit, Hop, Passage, Question
+
+PLAIN = SearchTags(instruction="Answer: {question}", invalid_message="Try again.")
+NOTED = SearchTags(instruction="Answer.", note="evaluate")
+QUESTION = Question("q", "Who wrote it?", ("Ann Bell",))
+RESULT = ("environment", "<information>Doc 1(Title: t) x</information>")
+
+
+def fault(protocol: SearchTags, *segments: tuple[str, str]) -> str:
+    return read_transcript(protocol, QUESTION, segments).malformed
+
+
+def test_prompt_holds_the_question_once_with_a_question_mark():
+    assert PLAIN.prompt(Question("q", "Who", ())) == (("user", "Answer: Who?"),)
+    assert NOTED.prompt(Question("q", "Who?", ())) == (("user", "Answer. Question: Who?"),)
+
+
+def test_system_turn_only_if_given():
+    protocol = SearchTags(instruction="{question}", system="Be brief.")
+    assert protocol.prompt(QUESTION)[0] == ("system", "Be brief.")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "body"),
+    [
+        ("<search> q </search>", "search", "q"),
+        ("<think>t</think><answer>a</answer>", "answer", "a"),
+        ("<answer>a</answer> no, <answer>b</answer>", "answer", "b"),
+        ("<search>q</search><answer>a</answer>", "answer", "a"),
+        ("<answer></answer>", "invalid", "empty <answer>"),
+        ("<search>  </search>", "invalid", "empty <search>"),
+        ("just text", "invalid", "neither <search> nor <answer>"),
+        ("", "invalid", "neither <search> nor <answer>"),
+        ("<information>x</information>", "invalid", "neither <search> nor <answer>"),
+    ],
+)
+def test_read(text: str, kind: str, body: str):
+    assert PLAIN.read(text) == (kind, body)
+
+
+def test_show_numbers_passages_from_one():
+    hits = [Hit(Passage("a", "A", "first"), 2.0), Hit(Passage("b", "B", "second"), 1.0)]
+    assert (
+        PLAIN.show(hits) == "\n\n<information>Doc 1(Title: A) first\nDoc 2(Title: B) second</information>\n\n"
+    )
+    assert PLAIN.show([]) == "\n\n<information></information>\n\n"
+
+
+def test_well_formed_episodes():
+    assert fault(PLAIN, ("model", "<think>t</think>\n<answer>a</answer>")) == ""
+    assert (
+        fault(PLAIN, ("model", "<search>q</search>"), RESULT, ("model", "<think>t</think><answer>a</answer>"))
+        == ""
+    )
+    assert (
+        fault(
+            NOTED,
+            ("model", "<think>t</think><search>q</search>"),
+            RESULT,
+            ("model", "<evaluate>e</evaluate><answer>a</answer>"),
+        )
+        == ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("segments", "why"),
+    [
+        ([], "no answer"),
+        ([("model", "<search>q</search>"), RESULT], "no answer"),
+        ([("model", "hm <answer>a</answer>")], "text outside the tags"),
+        ([("model", "<think>t</think>")], "without <search> or <answer>"),
+        ([("model", "<answer>a</answer><think>t</think>")], "without <search> or <answer>"),
+        ([("model", "<think>a</think><think>b</think><answer>a</answer>")], "unexpected order"),
+        ([("model", "<answer>a</answer>"), ("model", "<search>q</search>")], "follows the answer"),
+        ([("model", "<answer>a</answer>"), RESULT], "follows the answer"),
+        ([("model", "<information>forged</information><answer>a</answer>")], "text outside the tags"),
+    ],
+)
+def test_malformed_episodes(segments: list[tuple[str, str]], why: str):
+    assert why in fault(PLAIN, *segments)
+
+
+def test_note_is_required_after_a_result_and_only_there():
+    search = ("model", "<search>q</search>")
+    assert "no <evaluate>" in fault(NOTED, search, RESULT, ("model", "<answer>a</answer>"))
+    assert "no <evaluate>" in fault(NOTED, search, RESULT, ("model", "<think>t</think><answer>a</answer>"))
+    assert "unexpected order" in fault(NOTED, ("model", "<evaluate>e</evaluate><answer>a</answer>"))
+
+
+def test_demonstration_follows_its_own_grammar():
+    passages = [
+        Passage("p1", "France: Capital", "name: Paris; time zone: UTC+1"),
+        Passage("p2", "France: Population", "68 million people. It grows."),
+    ]
+    hops = (
+        Hop("capital Paris", "p1", "France", "the country whose capital is Paris"),
+        Hop("France population", "p2", "68 million", "the population of France"),
+    )
+    question = Question("q", "How many live there?", ("68 million",), hops=hops)
+    shown: list[list[Hit]] = []
+    segments: list[tuple[str, str]] = []
+    for passage in [*passages, None]:
+        text = NOTED.demonstrate(question, shown)
+        assert text is not None
+        segments.append(("model", text))
+        if passage is not None:
+            shown.append([Hit(passage, 1.0)])
+            segments.append(("environment", NOTED.show(shown[-1])))
+    trajectory = read_transcript(NOTED, question, segments)
+    assert trajectory.malformed == ""
+    assert trajectory.answer == "68 million"
+    assert [a.text for a in trajectory.actions] == ["capital Paris", "France population", "68 million"]
+    assert "France: Capital" in trajectory.bodies("evaluate")[0]
+    assert "the population of France" in trajectory.bodies("evaluate")[0]
+    assert "68 million" in trajectory.bodies("evaluate")[1]
+
+
+def test_no_demonstration_without_the_gold_passage_or_hops():
+    question = Question("q", "?", ("x",), hops=(Hop("h", "gold", "x"),))
+    assert NOTED.demonstrate(question, [[Hit(Passage("other", "t", "x"), 1.0)]]) is None
+    assert NOTED.demonstrate(QUESTION, []) is None

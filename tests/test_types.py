@@ -1,0 +1,44 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.types import Action, Question, Segment, Trajectory
+
+QUESTION = Question("q", "?", ())
+segments = st.lists(
+    st.builds(
+        lambda author, tokens: Segment(author, "", tuple(tokens)),
+        st.sampled_from(["prompt", "policy", "world"]),
+        st.lists(st.integers(0, 99), max_size=5),
+    ),
+    max_size=8,
+)
+
+
+@given(segments)
+def test_the_mask_is_the_authors(parts: list[Segment]):
+    trajectory = Trajectory(QUESTION, tuple(parts))
+    mask, tokens = trajectory.loss_mask, trajectory.tokens
+    assert len(mask) == len(tokens)
+    assert sum(mask) == trajectory.response_length
+    assert [t for t, m in zip(tokens, mask, strict=True) if m] == [
+        t for s in parts if s.author == "policy" for t in s.tokens
+    ]
+
+
+@pytest.mark.parametrize("author", ["prompt", "world"])
+def test_only_the_policy_carries_log_probabilities(author: str):
+    with pytest.raises(ValueError, match="cannot carry"):
+        Segment(author, "x", (1,), (-1.0,))  # type: ignore[arg-type]
+
+
+def test_parallel_values_must_fit_the_tokens():
+    with pytest.raises(ValueError, match="logprobs: 1 values for 2 tokens"):
+        Segment("policy", "x", (1, 2), (-1.0,))
+
+
+def test_the_last_answer_counts():
+    actions = (Action("answer", "a", 1), Action("search", "q", 2), Action("answer", "b", 3))
+    assert Trajectory(QUESTION, (), actions).answer == "b"
+    assert Trajectory(QUESTION, ()).answer is None
+    assert Trajectory(QUESTION, (), actions).searches == 1
