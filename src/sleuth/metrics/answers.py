@@ -1,0 +1,192 @@
+"""Answer scores under each data set's official rules: exact match, token F1, cover exact match.
+
+Invariants: every value is in [0, 1]; the best gold counts, for each score on its own; a missing
+prediction (None) is wrong whatever the golds are; a question without golds is unanswerable and
+is scored as in SQuAD 2.0, whose gold is then the empty string. Text rules live in sleuth.text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sleuth.errors import ConfigError
+from sleuth.registry import nearest
+from sleuth.text import Normaliser, normalise
+from sleuth.types import Question, Trajectory
+
+_CLOSED_ANSWERS = ("yes", "no", "noanswer")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one data set compares a prediction with its golds."""
+
+    name: str
+    normaliser: Normaliser
+    source: str
+    """The official script that is followed, or who uses these rules where there is none."""
+    empty_f1: Literal["zero", "equal"] = "zero"
+    """F1 when prediction or gold has no tokens: always 0 (SQuAD v1.1), or 1 if neither has any (v2.0)."""
+    yes_no: bool = False
+    """F1 is 0 if either side is yes, no or noanswer and they differ (HotpotQA)."""
+    golds: Literal["one", "many"] = "many"
+    """What the official files hold; more golds than that are all accepted, the best counts."""
+    drop_empty_golds: bool = False
+    """Golds that normalise to nothing are left out; if none is left the gold is "" (SQuAD 2.0)."""
+    unanswerable: Literal["none", "scored", "left out"] = "none"
+    """Questions without golds: not in the data, scored against "", or outside the answer scores (MuSiQue)."""
+
+
+_TABLE = (
+    Rules("squad", "squad", "SQuAD evaluate-v1.1.py"),
+    Rules(
+        "squad2",
+        "squad",
+        "SQuAD evaluate-v2.0.py",
+        empty_f1="equal",
+        drop_empty_golds=True,
+        unanswerable="scored",
+    ),
+    Rules("hotpotqa", "squad", "HotpotQA hotpot_evaluate_v1.py", yes_no=True, golds="one"),
+    Rules("2wiki", "squad", "2WikiMultiHopQA 2wikimultihop_evaluate_v1.1.py", yes_no=True),
+    Rules("musique", "squad", "MuSiQue evaluate_v1.0.py", empty_f1="equal", unanswerable="left out"),
+    Rules("nq", "nq", "NQ-open, ORQA eval_utils.py for EM; no official F1, SQuAD v1.1's is used"),
+    Rules("triviaqa", "triviaqa", "TriviaQA triviaqa_evaluation.py"),
+    Rules(
+        "popqa",
+        "squad",
+        "no official script in use; SQuAD v1.1 (the paper's own score is substring accuracy)",
+    ),
+    Rules("bamboogle", "squad", "no official script in use; SQuAD v1.1"),
+    Rules(
+        "factbook",
+        "squad",
+        "Sleuth's own data; SQuAD v1.1, SQuAD 2.0 where unanswerable",
+        unanswerable="scored",
+    ),
+    Rules(
+        "default",
+        "squad",
+        "no data set named; SQuAD v1.1, SQuAD 2.0 where unanswerable",
+        unanswerable="scored",
+    ),
+)
+RULES: dict[str, Rules] = {rules.name: rules for rules in _TABLE}
+
+_ALIASES = {
+    "": "default",
+    "jsonl": "default",
+    "squad1": "squad",
+    "squadv2": "squad2",
+    "hotpot": "hotpotqa",
+    "twowiki": "2wiki",
+    "2wikimultihopqa": "2wiki",
+    "2wikimultihop": "2wiki",
+    "nqopen": "nq",
+    "naturalquestions": "nq",
+}
+
+
+def rules_for(dataset: str) -> Rules:
+    """The rules of a data set by its name; case, "-" and "_" do not matter, "" means default.
+
+    Raises ConfigError with the nearest known name.
+    """
+    name = dataset.strip().lower().replace("-", "").replace("_", "")
+    rules = RULES.get(_ALIASES.get(name, name))
+    if rules is None:
+        raise ConfigError(f"no scoring rules for data set {dataset!r}{nearest(dataset, RULES)}")
+    return rules
+
+
+def _rules(rule: Rules | str) -> Rules:
+    return rule if isinstance(rule, Rules) else rules_for(rule)
+
+
+def _accepted(golds: Sequence[str], rules: Rules) -> list[str]:
+    """Normalised golds; [""] if the question is unanswerable."""
+    accepted = [normalise(gold, rules.normaliser) for gold in golds]
+    if rules.drop_empty_golds:
+        accepted = [gold for gold in accepted if gold]
+    return accepted or [""]
+
+
+def exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
+    """1.0 if the normalised prediction equals a normalised gold, else 0.0.
+
+    `rule` is a Rules or the name of a data set; ConfigError if unknown.
+    """
+    rules = _rules(rule)
+    if prediction is None:
+        return 0.0
+    return float(normalise(prediction, rules.normaliser) in _accepted(golds, rules))
+
+
+def f1(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
+    """Largest F1 of the token multisets over golds, in [0, 1].
+
+    An unanswerable question always follows SQuAD 2.0 (1 for an empty prediction): v1.1, which
+    gives 0 there, never had one.
+    """
+    rules = _rules(rule)
+    if prediction is None:
+        return 0.0
+    if not golds:
+        return exact_match(prediction, golds, rules)
+    normalised = normalise(prediction, rules.normaliser)
+    return max(_pair_f1(normalised, gold, rules) for gold in _accepted(golds, rules))
+
+
+def _pair_f1(prediction: str, gold: str, rules: Rules) -> float:
+    if rules.yes_no and prediction != gold and (prediction in _CLOSED_ANSWERS or gold in _CLOSED_ANSWERS):
+        return 0.0
+    predicted, wanted = prediction.split(), gold.split()
+    if not predicted or not wanted:
+        return float(rules.empty_f1 == "equal" and predicted == wanted)
+    common = sum((Counter(predicted) & Counter(wanted)).values())
+    # 2PR/(P+R) with P = common/|predicted| and R = common/|wanted|, with a single rounding.
+    return 2 * common / (len(predicted) + len(wanted))
+
+
+def cover_exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
+    """1.0 if a gold occurs in the prediction as a run of whole tokens; unanswerable: exact match.
+
+    Rewards long answers: report the response length beside it.
+    """
+    return _cover(prediction, golds, rule, " ")
+
+
+def cover_exact_match_characters(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
+    """The usual "cover-EM", "sub-EM" or "acc": a gold occurs in the prediction as a substring.
+
+    Counts "9" in "19 May 1990" and "yes" in "yesterday"; only for comparison with papers.
+    """
+    return _cover(prediction, golds, rule, "")
+
+
+def _cover(prediction: str | None, golds: Sequence[str], rule: Rules | str, edge: str) -> float:
+    rules = _rules(rule)
+    if prediction is None:
+        return 0.0
+    text = edge + normalise(prediction, rules.normaliser) + edge
+    accepted = _accepted(golds, rules)
+    # An empty gold is a substring of everything; it may only be met exactly.
+    return float(any(edge + gold + edge in text if gold else not text.strip() for gold in accepted))
+
+
+def golds_of(question: Question) -> tuple[str, ...]:
+    """The answers to score against: none if unanswerable, whatever answer its file still lists (MuSiQue-Full)."""
+    return question.answers if question.answerable else ()
+
+
+def prediction_of(trajectory: Trajectory) -> str | None:
+    """What an episode is scored on: its last answer, "" if it refused, None if it ended without either.
+
+    An episode that failed from outside has no prediction, so it counts as wrong.
+    """
+    if trajectory.fault:
+        return None
+    return "" if trajectory.ending == "refused" else trajectory.answer

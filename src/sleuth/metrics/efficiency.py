@@ -1,0 +1,41 @@
+"""What an episode cost: searches, repeated searches, turns, tokens; and whether it kept its format.
+
+Pure functions of a trajectory; None where the figure does not exist, never NaN.
+"""
+
+from __future__ import annotations
+
+from sleuth.text import normalise
+from sleuth.types import Trajectory
+
+
+def searches(trajectory: Trajectory) -> float:
+    """Number of valid searches."""
+    return float(trajectory.searches)
+
+
+def duplicate_searches(trajectory: Trajectory) -> float:
+    """Searches whose normalised query was already asked in this episode."""
+    queries = [normalise(action.text) for action in trajectory.actions if action.kind == "search"]
+    return float(len(queries) - len(set(queries)))
+
+
+def steps(trajectory: Trajectory) -> float:
+    """Number of turns the model took."""
+    return float(sum(1 for _ in trajectory.policy_segments()))
+
+
+def response_tokens(trajectory: Trajectory) -> float | None:
+    """Tokens the model wrote; None for a transcript without token ids."""
+    if any(segment.text and not segment.tokens for _, segment in trajectory.policy_segments()):
+        return None
+    return float(trajectory.response_length)
+
+
+def valid_format(trajectory: Trajectory) -> float:
+    """1.0 if the episode came to an answer or refusal and obeyed its protocol's grammar, else 0.0.
+
+    An episode that failed from outside is 0: leaving it out would flatter the model.
+    """
+    ended = trajectory.ending in ("answered", "refused")
+    return float(ended and not trajectory.malformed and not trajectory.fault)
