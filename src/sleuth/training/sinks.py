@@ -1,0 +1,99 @@
+"""Optional homes for metrics besides metrics.jsonl: TensorBoard, Weights & Biases, Trackio.
+
+Each library is imported when its sink opens, and its absence is one error naming the extra.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sleuth.errors import TrainingError
+
+
+class Sink(ABC):
+    """Receives every row of metrics."""
+
+    @abstractmethod
+    def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """Start, or take up again, the run that lives in `folder`; `settings` are its resolved recipe."""
+
+    @abstractmethod
+    def write(self, step: int, figures: Mapping[str, float]) -> None:
+        """One row of finite numbers."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Flush and end."""
+
+
+class TensorBoardSink(Sink):
+    """Event files under FOLDER/tensorboard."""
+
+    def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """Start an event file."""
+        library = _library("torch.utils.tensorboard", "tensorboard")
+        self._writer = library.SummaryWriter(str(folder / "tensorboard"))
+        self._writer.add_text("settings", str(dict(settings)))
+
+    def write(self, step: int, figures: Mapping[str, float]) -> None:
+        """One scalar per figure."""
+        for name, value in figures.items():
+            self._writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        """Close the event file."""
+        self._writer.close()
+
+
+class _ModuleSink(Sink):
+    """What wandb and trackio share: init, log and finish as functions of one module."""
+
+    module: str
+    options: Mapping[str, Any] = {}
+
+    def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        """Start a run named after the folder."""
+        self._library = _library(self.module, self.module)
+        self._library.init(
+            project="sleuth", name=folder.name, config=dict(settings), resume="allow", **self._options(folder)
+        )
+
+    def _options(self, folder: Path) -> dict[str, Any]:
+        return {}
+
+    def write(self, step: int, figures: Mapping[str, float]) -> None:
+        """One row; the step is a figure of its own, since both phases count from 1."""
+        self._library.log({"step": step, **figures})
+
+    def close(self) -> None:
+        """Finish the run."""
+        self._library.finish()
+
+
+class WandbSink(_ModuleSink):
+    """Weights & Biases; its files under FOLDER/wandb, its own environment variables apply."""
+
+    module = "wandb"
+
+    def _options(self, folder: Path) -> dict[str, Any]:
+        # The whole path, since two runs called "demo" must not continue one another.
+        identity = hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()
+        return {"dir": str(folder), "id": identity}
+
+
+class TrackioSink(_ModuleSink):
+    """Trackio, local first."""
+
+    module = "trackio"
+
+
+def _library(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise TrainingError(f"{extra} is not installed: pip install 'sleuth-rag[{extra}]'") from error

@@ -1,0 +1,166 @@
+"""metrics.jsonl holds each step once, the folder has one writer, and sinks get finite numbers."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from sleuth.errors import TrainingError
+from sleuth.training import SINKS
+from sleuth.training.log import RunLog
+from sleuth.training.sinks import Sink
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def quiet() -> Console:
+    return Console(file=io.StringIO())
+
+
+def test_rows_are_on_disk_as_soon_as_written(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "a" / "run", console=quiet()) as log:
+        log.begin("train", 3)
+        log.write(1, {"update/loss": 0.5, "update/kl": float("nan"), "x/y": float("-inf")})
+        assert rows(log.folder) == [
+            {"phase": "train", "step": 1, "update/loss": 0.5, "update/kl": None, "x/y": None}
+        ]
+
+
+def test_a_resumed_phase_cuts_only_its_own_later_rows(tmp_path: Path) -> None:
+    with RunLog(tmp_path, console=quiet()) as log:
+        for phase in ("warm_start", "train"):
+            log.begin(phase, 5)
+            for step in (1, 2, 3):
+                log.write(step, {"update/loss": float(step)})
+    with RunLog(tmp_path, console=quiet()) as log:
+        log.begin("train", 5, done=1)
+        log.write(2, {"update/loss": 20.0})
+    steps = [(row["phase"], row["step"], row["update/loss"]) for row in rows(tmp_path)]
+    assert steps == [("warm_start", i, float(i)) for i in (1, 2, 3)] + [("train", 1, 1.0), ("train", 2, 20.0)]
+
+
+def test_a_line_cut_short_by_a_kill_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").write_bytes(b'{"phase":"train","step":1}\nnot json\n{"phase":"train","st')
+    with RunLog(tmp_path, console=quiet()) as log:
+        log.begin("train", 5, done=3)
+        log.write(4, {})
+    assert [row["step"] for row in rows(tmp_path)] == [1, 4]
+
+
+def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
+    program = (
+        "import sys, pathlib\n"
+        "from sleuth.training.log import RunLog\n"
+        "with RunLog(pathlib.Path(sys.argv[1])):\n"
+        "    print('open', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdout is not None
+    assert other.stdout.readline() == "open\n"
+    with pytest.raises(TrainingError, match=f"process {other.pid}"):
+        RunLog(tmp_path, console=quiet())
+    other.kill()
+    other.communicate()
+    console = quiet()
+    with RunLog(tmp_path, console=console) as log:
+        assert (log.folder / ".lock").read_text() == str(os.getpid())
+        assert f"process {other.pid} ended without closing" in console.file.getvalue()  # type: ignore[attr-defined]
+    console = quiet()
+    with RunLog(tmp_path, console=console):
+        assert console.file.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_the_same_process_cannot_open_a_folder_twice(tmp_path: Path) -> None:
+    with RunLog(tmp_path, console=quiet()), pytest.raises(TrainingError, match="being written"):
+        RunLog(tmp_path, console=quiet())
+
+
+def test_a_folder_that_cannot_be_made_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrainingError, match="cannot be made"):
+        RunLog(tmp_path / "file" / "run", console=quiet())
+
+
+class Kept(Sink):
+    """Keeps everything it is given."""
+
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        self.events.append(("open", folder, settings))
+
+    def write(self, step: int, figures: Mapping[str, float]) -> None:
+        self.events.append((step, dict(figures)))
+
+    def close(self) -> None:
+        self.events.append("close")
+
+
+def test_sinks_get_finite_figures_with_the_phase_in_the_name(tmp_path: Path) -> None:
+    sink = Kept()
+    with RunLog(tmp_path, sinks=[sink], settings={"name": "x"}, console=quiet()) as log:
+        log.begin("warm_start", 1)
+        log.write(1, {"update/loss": 1.0})
+        log.begin("train", 1)
+        log.write(1, {"update/loss": 2.0, "update/kl": float("nan")})
+    assert sink.events == [
+        ("open", tmp_path, {"name": "x"}),
+        (1, {"warm_start/update/loss": 1.0}),
+        (1, {"update/loss": 2.0}),
+        "close",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(SINKS))
+def test_a_missing_library_names_its_extra_and_frees_the_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sleuth.registry import resolve
+
+    for module in ("wandb", "trackio", "torch.utils.tensorboard"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(TrainingError, match=rf"sleuth-rag\[{name}\]"):
+        RunLog(tmp_path, sinks=[resolve("sinks", SINKS, name)()], console=quiet())
+    RunLog(tmp_path, console=quiet()).close()
+
+
+def test_plain_lines_off_a_terminal_and_brackets_are_text(tmp_path: Path) -> None:
+    console = quiet()
+    with RunLog(tmp_path, console=console) as log:
+        log.begin("train", 2)
+        log.activity("rolling out 3/8")
+        log.write(1, {"reward/total": 0.25, "rollouts/valid_format": 1.0, "other/figure": 3.0})
+        log.say("question [bold]x[/nothing]")
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert text.splitlines()[0].startswith("train 1/2 · reward 0.25 · valid 1 · ")
+    assert text.splitlines()[1] == "question [bold]x[/nothing]"
+    assert "rolling out" not in text
+
+
+def test_a_terminal_shows_a_bar_with_the_activity(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with RunLog(tmp_path, console=console) as log:
+        log.begin("train", 2)
+        log.write(1, {"reward/total": 0.25})
+        log.activity("rolling out 3/8")
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "reward 0.25" in text
+    assert "rolling out 3/8" in text
