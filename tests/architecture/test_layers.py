@@ -103,5 +103,9 @@ def test_no_pickle_and_no_eval():
     for path in FILES:
         text = path.read_text(encoding="utf-8")
         for word in ("import pickle", "torch.load(", "eval(", "exec("):
-            calls = [line for line in text.splitlines() if word in line and "model.eval(" not in line and ".eval()" not in line]
+            calls = [
+                line
+                for line in text.splitlines()
+                if word in line and "model.eval(" not in line and ".eval()" not in line
+            ]
             assert not calls, f"{path.name}: {calls[0].strip()}"

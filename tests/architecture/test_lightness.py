@@ -23,12 +23,18 @@ def test_help_is_light():
     assert not loaded_by(code) & HEAVY
 
 
-@pytest.mark.parametrize("module", ["sleuth.recipes.eval_rar", "sleuth.recipes.search_r1", "sleuth.recipes.rag"])
+@pytest.mark.parametrize(
+    "module", ["sleuth.recipes.eval_rar", "sleuth.recipes.search_r1", "sleuth.recipes.rag"]
+)
 def test_recipes_need_no_torch_no_trainer_no_server(module: str):
     loaded = loaded_by(f"import {module}")
     assert not loaded & {"torch", "transformers", "peft", "starlette"}
     output = subprocess.run(
-        [sys.executable, "-c", f"import sys, {module}\nprint([m for m in sys.modules if m.startswith('sleuth.training')])"],
+        [
+            sys.executable,
+            "-c",
+            f"import sys, {module}\nprint([m for m in sys.modules if m.startswith('sleuth.training')])",
+        ],
         capture_output=True,
         text=True,
         check=True,

@@ -15,8 +15,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", required=True, metavar="DIR", help="an index built by 'sleuth index'")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--run", type=Path, metavar="RUN", help="a run folder with a trained model")
-    source.add_argument("--model", default="", metavar="M", help="model name, folder, or openai:<url>#<model>")
-    parser.add_argument("--recipe", metavar="NAME", help="protocol to speak (default: the run's, else eval-rar/cpu)")
+    source.add_argument(
+        "--model", default="", metavar="M", help="model name, folder, or openai:<url>#<model>"
+    )
+    parser.add_argument(
+        "--recipe", metavar="NAME", help="protocol to speak (default: the run's, else eval-rar/cpu)"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
@@ -36,7 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
             {
                 "answer": reply.answer,
                 "evidence": [
-                    {"id": h.passage.id, "title": h.passage.title, "text": h.passage.text} for h in reply.evidence
+                    {"id": h.passage.id, "title": h.passage.title, "text": h.passage.text}
+                    for h in reply.evidence
                 ],
                 "steps": [{"kind": a.kind, "text": a.text} for a in trajectory.actions],
                 "valid": not trajectory.malformed,
@@ -44,7 +49,11 @@ def run(arguments: argparse.Namespace) -> int:
             }
         )
         return 0
-    _show(reply.answer, [(h.passage.id, h.passage.title, h.passage.text) for h in reply.evidence], trajectory.actions)
+    _show(
+        reply.answer,
+        [(h.passage.id, h.passage.title, h.passage.text) for h in reply.evidence],
+        trajectory.actions,
+    )
     return 0
 
 

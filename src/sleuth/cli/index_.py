@@ -17,7 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SRC",
         help="a .jsonl corpus, a folder of .md/.txt/.html/.pdf files, a DPR .tsv, or 'factbook'",
     )
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="DIR", help="where the index goes")
+    parser.add_argument(
+        "-o", "--output", required=True, type=Path, metavar="DIR", help="where the index goes"
+    )
     parser.add_argument("--strict", action="store_true", help="stop at the first unusable record")
     parser.add_argument("--json", action="store_true", help="machine-readable summary")
 

@@ -10,7 +10,9 @@ from sleuth.cli.output import print_json, print_table, warn
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("--dataset", required=True, metavar="NAME", help="whose rules: hotpotqa, 2wiki, nq, …")
+    parser.add_argument(
+        "--dataset", required=True, metavar="NAME", help="whose rules: hotpotqa, 2wiki, nq, …"
+    )
     parser.add_argument(
         "--input", required=True, type=Path, metavar="FILE.jsonl", help="rows {id?, prediction, answers}"
     )
@@ -27,6 +29,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(scores.to_dict())
     else:
-        rows = [[name, f"{100 * m.value:.1f}", f"{100 * m.low:.1f}-{100 * m.high:.1f}"] for name, m in scores.measures()]
+        rows = [
+            [name, f"{100 * m.value:.1f}", f"{100 * m.low:.1f}-{100 * m.high:.1f}"]
+            for name, m in scores.measures()
+        ]
         print_table(["measure", "%", "95 % interval"], rows, title=f"{arguments.dataset}, n = {scores.n}")
     return 0

@@ -25,12 +25,22 @@ def run(arguments: argparse.Namespace) -> int:
     (hits,) = open_index(arguments.index).search([arguments.query], arguments.k)
     if arguments.json:
         print_json(
-            [{"id": h.passage.id, "title": h.passage.title, "text": h.passage.text, "score": h.score} for h in hits]
+            [
+                {"id": h.passage.id, "title": h.passage.title, "text": h.passage.text, "score": h.score}
+                for h in hits
+            ]
         )
     elif hits:
         print_table(
             ["score", "id", "passage"],
-            [[f"{h.score:.2f}", h.passage.id, f"[bold]{_plain(h.passage.title)}[/]\n{_plain(h.passage.text)}"] for h in hits],
+            [
+                [
+                    f"{h.score:.2f}",
+                    h.passage.id,
+                    f"[bold]{_plain(h.passage.title)}[/]\n{_plain(h.passage.text)}",
+                ]
+                for h in hits
+            ],
         )
     else:
         print("nothing found")

@@ -1,0 +1,53 @@
+"""sleuth train: a recipe into a trained policy, resumable at any moment."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+
+from sleuth.cli.output import print_json, print_table, warn
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("recipe", help="recipe name such as eval-rar/cpu, .py file, saved JSON or run folder")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
+    parser.add_argument("--index", default="", metavar="DIR", help="an index built by 'sleuth index'")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="RUN", help="run folder (default: runs/<recipe>-<time>)"
+    )
+    parser.add_argument("--strict", action="store_true", help="stop at the first bad data record")
+    parser.add_argument("--tracker", choices=["trackio", "wandb", "tensorboard"], help="also log there")
+    parser.add_argument("--no-eval", action="store_true", help="skip the final evaluation")
+    parser.add_argument("--json", action="store_true", help="machine-readable summary")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Warm start, reinforce, evaluate; an existing run folder is resumed."""
+    from sleuth.experiment import Experiment
+    from sleuth.recipes import load_recipe, recipe_file
+
+    recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    folder = arguments.output or Path("runs") / f"{recipe.name.replace('/', '-')}-{stamp}"
+    experiment = Experiment(
+        recipe,
+        folder,
+        index=arguments.index,
+        strict=arguments.strict,
+        recipe_file=recipe_file(arguments.recipe),
+        settings=tuple(arguments.set),
+        tracker=arguments.tracker or "",
+        say=warn,
+    )
+    result = experiment.run(evaluate=not arguments.no_eval)
+    if arguments.json:
+        print_json(result)
+    else:
+        print_table(
+            ["figure", "value"],
+            [[k, f"{v:.4g}" if isinstance(v, float) else str(v)] for k, v in result.items()],
+        )
+        print(f"run folder: {folder}")
+    return 0
