@@ -112,6 +112,20 @@ def test_official_values(case: Case, family: str) -> None:
         assert got == pytest.approx(expected, abs=1e-12), name
 
 
+def test_an_empty_gold_means_unanswerable_only_where_such_questions_exist() -> None:
+    for name, expected in {
+        "squad": 0,
+        "hotpotqa": 0,
+        "squad2": 1,
+        "musique": 1,
+        "factbook": 1,
+        "default": 1,
+    }.items():
+        assert exact_match("", [""], name) == 1
+        assert f1("", [""], name) == expected, name
+        assert f1("Paris", [""], name) == 0
+
+
 def test_every_rule_is_tested_and_every_exception_names_one() -> None:
     assert {name for family in FAMILIES.values() for name in family} == set(RULES)
     assert {name for *_, exceptions in CASES for name in exceptions} <= set(FAMILIES)

@@ -34,8 +34,8 @@ Floats = NDArray[np.float64]
 class Estimate:
     """A mean over questions and its 95 % percentile bootstrap interval."""
 
-    mean: float | None
-    """None if no question has a value."""
+    value: float | None
+    """The mean; None if no question has a value."""
     low: float | None
     """None below two values: one observation says nothing about spread."""
     high: float | None
@@ -44,7 +44,7 @@ class Estimate:
     left_out: int = 0
     """Questions for which the figure does not exist."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
 
@@ -53,8 +53,10 @@ class Estimate:
 class Difference:
     """Second minus first on the same questions."""
 
-    mean: float | None
+    value: float | None
+    """The mean difference; None without pairs."""
     low: float | None
+    """None below two pairs."""
     high: float | None
     p_value: float | None
     """Two-sided sign-flip test; None without pairs."""
@@ -63,7 +65,7 @@ class Difference:
     n: int
     """Questions with a value on both sides."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
 
@@ -105,7 +107,7 @@ def bootstrap_mean(values: Sequence[float | None], *, resamples: int = RESAMPLES
     present = _array([value for value in values if value is not None])
     low, high = _interval(present, resamples, seed)
     return Estimate(
-        mean=float(present.mean()) if len(present) else None,
+        value=float(present.mean()) if len(present) else None,
         low=low,
         high=high,
         n=len(present),
@@ -131,7 +133,7 @@ def paired_difference(
     low, high = _interval(deltas, resamples, seed)
     n = len(deltas)
     return Difference(
-        mean=float(deltas.mean()) if n else None,
+        value=float(deltas.mean()) if n else None,
         low=low,
         high=high,
         p_value=sign_flip_p_value(deltas.tolist(), flips=resamples, seed=seed),

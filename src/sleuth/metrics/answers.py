@@ -128,13 +128,13 @@ def exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str)
 def f1(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
     """Largest F1 of the token multisets over golds, in [0, 1].
 
-    An unanswerable question always follows SQuAD 2.0 (1 for an empty prediction): v1.1, which
-    gives 0 there, never had one.
+    An unanswerable question (no golds, or nothing but "" in a data set that has such questions)
+    follows SQuAD 2.0, 1 for an empty prediction: v1.1, which gives 0 there, never had one.
     """
     rules = _rules(rule)
     if prediction is None:
         return 0.0
-    if not golds:
+    if not golds or (rules.unanswerable == "scored" and not any(map(str.strip, golds))):
         return exact_match(prediction, golds, rules)
     normalised = normalise(prediction, rules.normaliser)
     return max(_pair_f1(normalised, gold, rules) for gold in _accepted(golds, rules))

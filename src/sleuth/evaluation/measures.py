@@ -1,0 +1,62 @@
+"""What is measured on every question: one table, name → function of an episode and its data set's rules.
+
+A new figure is one line here; records, means, intervals and comparisons follow from it. None
+means that the figure does not exist for this question; it is then left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sleuth.metrics import answers, efficiency, evidence, refusal
+from sleuth.metrics.answers import Rules
+from sleuth.types import Trajectory
+
+Measure = Callable[[Trajectory, Rules], float | None]
+AnswerScore = Callable[[str | None, tuple[str, ...], Rules], float]
+RefusalFigure = Callable[[bool, bool], float | None]
+
+
+def _answer(score: AnswerScore) -> Measure:
+    """A score of the answer; None where the data set leaves unanswerable questions out of it."""
+
+    def measure(trajectory: Trajectory, rules: Rules) -> float | None:
+        golds = answers.golds_of(trajectory.question)
+        if not golds and rules.unanswerable == "left out":
+            return None
+        return score(answers.prediction_of(trajectory), golds, rules)
+
+    return measure
+
+
+def _refusal(figure: RefusalFigure) -> Measure:
+    def measure(trajectory: Trajectory, _: Rules) -> float | None:
+        refused = trajectory.ending == "refused" and not trajectory.fault
+        return figure(bool(answers.golds_of(trajectory.question)), refused)
+
+    return measure
+
+
+MEASURES: dict[str, Measure] = {
+    "em": _answer(answers.exact_match),
+    "f1": _answer(answers.f1),
+    "cover_em": _answer(answers.cover_exact_match),
+    "valid_format": lambda trajectory, _: efficiency.valid_format(trajectory),
+    "searches": lambda trajectory, _: efficiency.searches(trajectory),
+    "duplicate_searches": lambda trajectory, _: efficiency.duplicate_searches(trajectory),
+    "steps": lambda trajectory, _: efficiency.steps(trajectory),
+    "response_tokens": lambda trajectory, _: efficiency.response_tokens(trajectory),
+    "gold_recall": lambda trajectory, _: evidence.gold_recall(trajectory),
+    "all_gold": lambda trajectory, _: evidence.all_gold(trajectory),
+    "any_gold": lambda trajectory, _: evidence.any_gold(trajectory),
+    "answer_recall": lambda trajectory, _: evidence.answer_recall(trajectory),
+    "refusal_precision": _refusal(refusal.precision),
+    "refusal_recall": _refusal(refusal.recall),
+    "over_refusal": _refusal(refusal.over_refusal),
+}
+"""em to valid_format are in [0, 1] and count a failed episode as wrong; the rest describes what happened."""
+
+
+def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
+    """Every figure of one episode."""
+    return {name: function(trajectory, rules) for name, function in MEASURES.items()}

@@ -1,0 +1,127 @@
+"""Per-question records as append-only JSON lines; a line that a kill cut short is removed by the next writer.
+
+Questions are told apart by (data set, id): ids are unique only inside one data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sleuth.errors import DataError
+from sleuth.evaluation.measures import measure
+from sleuth.metrics.answers import Rules, golds_of, prediction_of
+from sleuth.types import Question, Trajectory
+
+Key = tuple[str, str]
+"""(data set, id)."""
+
+
+def key_of(question: Question) -> Key:
+    """What tells a question apart."""
+    return question.dataset, question.id
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one question came to."""
+
+    id: str
+    dataset: str
+    question: str
+    prediction: str | None
+    """What was scored: "" for a refusal, None if the episode ended without an answer."""
+    golds: tuple[str, ...]
+    """Accepted answers; empty if unanswerable."""
+    ending: str
+    fault: str
+    """Not empty: the episode failed from outside, and counts as wrong."""
+    malformed: str
+    kind: str
+    """The data set's own question type."""
+    elapsed_s: float
+    """Seconds spent on this evaluation when the question was finished, earlier sessions included."""
+    metrics: Mapping[str, float | None] = field(default_factory=dict)
+    """Figures by name; flat beside the other fields in the file."""
+
+    @property
+    def key(self) -> Key:
+        """(data set, id)."""
+        return self.dataset, self.id
+
+    def to_dict(self) -> dict[str, Any]:
+        """One flat JSON object."""
+        plain = asdict(self)
+        metrics: dict[str, Any] = plain.pop("metrics")
+        return plain | metrics
+
+
+_FIELDS = {f.name for f in fields(Record)} - {"metrics"}
+
+
+def record_of(trajectory: Trajectory, rules: Rules, elapsed_s: float) -> Record:
+    """The record of a finished episode."""
+    question = trajectory.question
+    return Record(
+        id=question.id,
+        dataset=question.dataset,
+        question=question.text,
+        prediction=prediction_of(trajectory),
+        golds=golds_of(question),
+        ending=trajectory.ending,
+        fault=trajectory.fault,
+        malformed=trajectory.malformed,
+        kind=question.kind,
+        elapsed_s=round(elapsed_s, 3),
+        metrics=measure(trajectory, rules),
+    )
+
+
+class LinesWriter:
+    """Appends JSON objects to a file, one a line, each handed to the system at once."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab")
+        whole = path.read_bytes().rfind(b"\n") + 1
+        self._file.truncate(whole)
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Append one row."""
+        self._file.write(msgspec.json.encode(row) + b"\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; harmless if closed already."""
+        self._file.close()
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Rows of a file that LinesWriter wrote; none if it is absent. Raises DataError naming file and line."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield msgspec.json.decode(line, type=dict[str, Any])
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise DataError(f"{path}:{number}: {error}") from error
+
+
+def read_records(path: Path) -> list[Record]:
+    """The records of an evaluation, in the order in which the questions were finished."""
+    records = []
+    for number, row in enumerate(read_lines(path), 1):
+        plain = {name: value for name, value in row.items() if name in _FIELDS}
+        metrics = {name: value for name, value in row.items() if name not in _FIELDS}
+        try:
+            records.append(msgspec.convert(plain | {"metrics": metrics}, Record))
+        except msgspec.ValidationError as error:
+            raise DataError(f"{path}:{number}: {error}") from error
+    return records

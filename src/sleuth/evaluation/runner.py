@@ -1,0 +1,284 @@
+"""evaluate: a file of questions in, a result folder out. Greedy, whole file, resumable.
+
+Each episode is on disk when it ends, so a killed evaluation goes on with the questions that are
+left; an episode that failed from outside is counted as wrong and reported, never dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sleuth.datasets.leak import find_leaks
+from sleuth.engines.base import Engine, Sampling
+from sleuth.errors import ConfigError, DataError
+from sleuth.evaluation.records import Key, LinesWriter, Record, key_of, read_lines, read_records, record_of
+from sleuth.evaluation.result import (
+    QUESTIONS,
+    RESULT,
+    REWARDS,
+    SETTINGS,
+    TRAJECTORIES,
+    Evaluation,
+    Leaks,
+    read_json,
+    read_scores,
+    summarise,
+    write_json,
+)
+from sleuth.evaluation.settings import differing, rules_of, settings_of, versions
+from sleuth.protocols.base import AgentProtocol
+from sleuth.retrievers.base import Retriever
+from sleuth.rewards.base import Reward
+from sleuth.rollouts.limits import Limits
+from sleuth.rollouts.loop import GREEDY, run_episodes
+from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
+from sleuth.types import Question, Score, Trajectory
+
+_ROUND = 8
+"""Rollout batches between two scorings by the reward: memory stays flat and the engine's batch full."""
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an evaluation is."""
+
+    done: int
+    total: int
+    em: float | None
+    """Running means over the finished questions; None before the first."""
+    f1: float | None
+    valid_format: float | None
+    faults: int
+    elapsed_s: float
+    """Earlier sessions included."""
+    remaining_s: float | None
+    """At this session's pace; None before its first question."""
+
+    def line(self) -> str:
+        """One line for a terminal."""
+        figures = (("EM", self.em), ("F1", self.f1), ("valid", self.valid_format))
+        parts = [f"{self.done}/{self.total}", *(f"{name} {v:.3f}" for name, v in figures if v is not None)]
+        if self.faults:
+            parts.append(f"{self.faults} failed")
+        if self.remaining_s is not None:
+            parts.append(f"{_clock(self.remaining_s)} left")
+        return " · ".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def evaluate(
+    questions: Sequence[Question],
+    *,
+    protocol: AgentProtocol,
+    engine: Engine,
+    retriever: Retriever,
+    limits: Limits,
+    folder: Path,
+    sampling: Sampling = GREEDY,
+    reward: Reward | None = None,
+    rollout_batch: int = 64,
+    train_questions: Sequence[Question] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Evaluation:
+    """Run every question once and write `folder`; a folder of the same settings is continued.
+
+    `rollout_batch` episodes run side by side; it changes speed, never results. With
+    `train_questions` the result is stamped with the leaks found. `reward` is recorded beside the
+    official scores. Raises DataError for no or repeated questions, ConfigError for a folder that
+    holds an evaluation with other settings, EngineError if the model fails (run again to go on).
+    """
+    _check(questions)
+    settings = settings_of(
+        questions,
+        protocol=protocol,
+        engine=engine,
+        retriever=retriever,
+        limits=limits,
+        sampling=sampling,
+        reward=reward,
+    )
+    _claim(folder, settings)
+    leaks = _leaks(questions, train_questions)
+    per_round = rollout_batch * _ROUND
+    with _Session(folder, len(questions), progress) as session:
+        todo = [question for question in questions if key_of(question) not in session.records]
+        for start in range(0, len(todo), per_round):
+            run_episodes(
+                todo[start : start + per_round],
+                protocol=protocol,
+                engine=engine,
+                retriever=retriever,
+                limits=limits,
+                sampling=sampling,
+                width=rollout_batch,
+                on_done=session.finish,
+            )
+            if reward is not None:
+                session.score(reward, engine, per_round)
+        if reward is not None:
+            session.score(reward, engine, per_round)
+    return _conclude(folder, session, settings, leaks)
+
+
+def _check(questions: Sequence[Question]) -> None:
+    if not questions:
+        raise DataError("there are no questions to evaluate")
+    seen: set[Key] = set()
+    for key in map(key_of, questions):
+        if key in seen:
+            raise DataError(f"question id {key[1]!r} occurs twice in data set {key[0]!r}")
+        seen.add(key)
+
+
+def _claim(folder: Path, settings: dict[str, Any]) -> None:
+    """Make the folder this evaluation's own, or make sure that it already is."""
+    if not (folder / SETTINGS).exists():
+        if (folder / TRAJECTORIES).exists() or (folder / QUESTIONS).exists():
+            raise ConfigError(
+                f"{folder} holds files of something else ({SETTINGS} is missing); choose another folder"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / SETTINGS, settings)
+        return
+    if names := differing(read_json(folder / SETTINGS), settings):
+        raise ConfigError(
+            f"{folder} holds an evaluation with another {', '.join(names)}; choose another folder"
+        )
+
+
+def _leaks(questions: Sequence[Question], train_questions: Sequence[Question] | None) -> Leaks:
+    if train_questions is None:
+        return Leaks(checked=False)
+    leaked = find_leaks(train_questions, questions)
+    return Leaks(checked=True, count=len(leaked), ids=tuple(leak.id for leak in leaked[:_EXAMPLES]))
+
+
+class _Session:
+    """The open files of one evaluation. Line i of all three is the same episode."""
+
+    def __init__(self, folder: Path, total: int, progress: Callable[[Progress], None] | None) -> None:
+        (folder / RESULT).unlink(missing_ok=True)
+        self._folder, self._total, self._progress = folder, total, progress
+        self._trajectories = TrajectoryWriter(folder / TRAJECTORIES)
+        self._lines = LinesWriter(folder / QUESTIONS)
+        self._rewards = LinesWriter(folder / REWARDS)
+        self._num_scored = sum(1 for _ in read_lines(folder / REWARDS))
+        self.records: dict[Key, Record] = {r.key: r for r in read_records(folder / QUESTIONS)}
+        self._num_faults = 0
+        self._sums = dict.fromkeys(("em", "f1", "valid_format"), (0.0, 0))
+        for record in self.records.values():
+            self._add(record)
+        self._began = time.monotonic()
+        self._earlier_s = max((record.elapsed_s for record in self.records.values()), default=0.0)
+        reader = TrajectoryReader(folder / TRAJECTORIES)
+        # A kill between the two writes leaves an episode without its record.
+        for index in range(len(self.records), len(reader)):
+            self._record(reader[index])
+        self._taken_up = len(self.records)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds spent so far, earlier sessions included."""
+        return self._earlier_s + time.monotonic() - self._began
+
+    def finish(self, trajectory: Trajectory) -> None:
+        """Put a finished episode on disk and report progress."""
+        self._trajectories.append(trajectory)
+        self._record(trajectory)
+        if self._progress is not None:
+            self._progress(self._now())
+
+    def score(self, reward: Reward, engine: Engine, batch: int) -> None:
+        """Record the reward of every episode that has none yet; a failed episode gets none."""
+        reader = TrajectoryReader(self._folder / TRAJECTORIES)
+        while self._num_scored < len(reader):
+            stop = min(self._num_scored + batch, len(reader))
+            group = [reader[index] for index in range(self._num_scored, stop)]
+            sound = [trajectory for trajectory in group if not trajectory.fault]
+            scores = iter(reward.score(sound, engine) if sound else [])
+            for trajectory in group:
+                score = Score(0.0, {}, trajectory.fault) if trajectory.fault else _finite(next(scores))
+                row = {"id": trajectory.question.id, "dataset": trajectory.question.dataset}
+                self._rewards.write(
+                    row | {"total": score.total, "parts": score.parts, "invalid": score.invalid}
+                )
+            self._num_scored = stop
+
+    def _record(self, trajectory: Trajectory) -> None:
+        record = record_of(trajectory, rules_of(trajectory.question.dataset), self.elapsed_s)
+        self._lines.write(record.to_dict())
+        self.records[record.key] = record
+        self._add(record)
+
+    def _add(self, record: Record) -> None:
+        """Running sums, so that progress costs the same at question 10 and question 10,000."""
+        self._num_faults += bool(record.fault)
+        for name, (total, count) in self._sums.items():
+            if (value := record.metrics[name]) is not None:
+                self._sums[name] = (total + value, count + 1)
+
+    def _now(self) -> Progress:
+        done = len(self.records)
+        pace = (time.monotonic() - self._began) / (done - self._taken_up)
+        return Progress(
+            done=done,
+            total=self._total,
+            em=self._mean("em"),
+            f1=self._mean("f1"),
+            valid_format=self._mean("valid_format"),
+            faults=self._num_faults,
+            elapsed_s=self.elapsed_s,
+            remaining_s=pace * (self._total - done),
+        )
+
+    def _mean(self, name: str) -> float | None:
+        total, count = self._sums[name]
+        return total / count if count else None
+
+    def __enter__(self) -> _Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in (self._trajectories, self._lines, self._rewards):
+            file.close()
+
+
+def _finite(score: Score) -> Score:
+    """The score, or an invalid one if it holds a number that cannot be averaged."""
+    values = {"total": score.total, **score.parts}
+    bad = next((f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)), "")
+    return Score(0.0, {}, score.invalid or bad) if bad else score
+
+
+def _conclude(folder: Path, session: _Session, settings: dict[str, Any], leaks: Leaks) -> Evaluation:
+    records = list(session.records.values())
+    faults = [record for record in records if record.fault]
+    evaluation = Evaluation(
+        folder=folder,
+        n=len(records),
+        metrics=summarise(records, read_scores(folder)),
+        faults=len(faults),
+        fault_examples=tuple(f"{record.id}: {record.fault}" for record in faults[:_EXAMPLES]),
+        endings=dict(sorted(Counter(record.ending for record in records).items())),
+        leaks=leaks,
+        settings=settings,
+        versions=versions(),
+        seconds=round(session.elapsed_s, 1),
+    )
+    write_json(folder / RESULT, evaluation.to_dict())
+    return evaluation
