@@ -1,0 +1,135 @@
+"""HFTokenizer: a Hugging Face tokenizer that untrusted text cannot steer.
+
+Control tokens spelled out in text, in a plain string as in a chat message, stay plain text;
+only the chat template itself can produce control ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from sleuth.engines.base import Message
+from sleuth.errors import EngineError
+
+ROLES = ("system", "user", "assistant")
+
+
+class HFTokenizer:
+    """Wraps a fast Hugging Face tokenizer as the engines' Tokenizer."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        if not getattr(tokenizer, "is_fast", False):
+            # Slow tokenizers ignore split_special_tokens for some tokens: passages could forge turns.
+            raise EngineError(f"tokenizer {type(tokenizer).__name__} has no fast version, which Sleuth needs")
+        self.hf = tokenizer
+        self.has_chat_template = bool(tokenizer.chat_template)
+        self._control = _control_tokens(tokenizer)
+        longest_first = sorted(self._control, key=len, reverse=True)
+        self._splitter = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")")
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of token ids, added tokens included."""
+        return len(self.hf)
+
+    def encode(self, text: str) -> list[int]:
+        """Tokens of plain text: no control ids, no added start token; lone surrogates become U+FFFD."""
+        ids: list[int] = self.hf.encode(_valid(text), add_special_tokens=False, split_special_tokens=True)
+        return ids
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Text of tokens, special tokens left out, spaces as they are."""
+        text: str = self.hf.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def chat(self, messages: Sequence[Message]) -> list[int]:
+        """Tokens of the chat template around these turns, ending where the assistant starts to write.
+
+        Without a template: the start token if the model has one, then each content and an empty
+        line. A template that knows no system role gets it as the start of the first user turn.
+        """
+        wrong = next((m.role for m in messages if m.role not in ROLES), None)
+        if wrong is not None or not messages:
+            raise EngineError(
+                f"chat needs turns with roles {', '.join(ROLES)}, not {wrong or 'an empty list'}"
+            )
+        if not self.has_chat_template:
+            return self._start() + self.encode("".join(f"{m.content}\n\n" for m in messages))
+        # The template sees stand-ins for the contents (their own outer spaces kept, since some
+        # templates strip them), so whatever is a control token in its output is the template's.
+        contents = [_valid(m.content) for m in messages]
+        stand_ins = [_stand_in(i, content) for i, content in enumerate(contents)]
+        rendered = self._render([Message(m.role, s) for m, s in zip(messages, stand_ins, strict=True)])
+        missing = [i for i, c in enumerate(contents) if c.strip() and _mark(i) not in rendered]
+        if missing:
+            raise EngineError(f"the chat template leaves out turn {missing[0]} ({messages[missing[0]].role})")
+        return self._join(rendered, contents)
+
+    def _join(self, rendered: str, contents: Sequence[str]) -> list[int]:
+        """Tokens of a rendered template once the contents stand where their marks are."""
+        pieces = self._splitter.split(rendered) if self._control else [rendered]
+        expected = [self._control[piece] for piece in pieces[1::2]]
+        plain = [_MARK.sub(lambda m: contents[int(m[1])].strip(), piece) for piece in pieces[::2]]
+        joined = "".join(p + c for p, c in zip(plain, [*pieces[1::2], ""], strict=True))
+        ids: list[int] = self.hf.encode(joined, add_special_tokens=False)
+        control = set(self._control.values())
+        if [t for t in ids if t in control] == expected:
+            return ids
+        # A content spells a control token: piece by piece, only the template's become control ids.
+        tokens = self.encode(plain[0])
+        for control_id, text in zip(expected, plain[1:], strict=True):
+            tokens += [control_id, *self.encode(text)]
+        return tokens
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        from jinja2.exceptions import TemplateError
+
+        turns = [m._asdict() for m in messages]
+        try:
+            return self._apply(turns)
+        except TemplateError as error:
+            if len(turns) < 2 or turns[0]["role"] != "system" or turns[1]["role"] != "user":
+                raise EngineError(f"the model's chat template refused these turns: {error}") from error
+        merged = {"role": "user", "content": f"{turns[0]['content']}\n\n{turns[1]['content']}"}
+        try:
+            return self._apply([merged, *turns[2:]])
+        except TemplateError as error:
+            raise EngineError(f"the model's chat template refused these turns: {error}") from error
+
+    def _apply(self, turns: list[dict[str, str]]) -> str:
+        text: str = self.hf.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        return text
+
+    def _start(self) -> list[int]:
+        """The start-of-text id, if this tokenizer puts one before every text."""
+        first = self.hf("a").input_ids[:1]
+        return [self.hf.bos_token_id] if first == [self.hf.bos_token_id] else []
+
+
+_MARK = re.compile("\ue000([0-9]+)\ue001")
+
+
+def _mark(index: int) -> str:
+    return f"\ue000{index}\ue001"
+
+
+def _stand_in(index: int, content: str) -> str:
+    core = content.strip()
+    if not core:
+        return content
+    lead = len(content) - len(content.lstrip())
+    return content[:lead] + _mark(index) + content[lead + len(core) :]
+
+
+def _control_tokens(tokenizer: Any) -> dict[str, int]:
+    """Text → id of every token that is no plain text."""
+    tokens = {t.content: i for i, t in tokenizer.added_tokens_decoder.items() if t.special}
+    named = [str(t) for t in tokenizer.all_special_tokens]
+    return tokens | {t: int(tokenizer.convert_tokens_to_ids(t)) for t in named}
+
+
+def _valid(text: str) -> str:
+    """The text with lone surrogates, which no tokenizer can encode, as U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

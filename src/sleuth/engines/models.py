@@ -1,0 +1,115 @@
+"""Loading a causal language model and its tokenizer by name; shared by engine and trainer."""
+
+from __future__ import annotations
+
+import socket
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from sleuth.engines import smollm2
+from sleuth.errors import ConfigError, EngineError
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def load_model(name: str, dtype: str = "auto", device: str = "auto") -> tuple[nn.Module, Any]:
+    """(model in eval mode, Hugging Face tokenizer) of a local folder, a hub name or "smollm2-135m-instruct".
+
+    dtype "auto" is bfloat16 on CUDA and float32 elsewhere; device "auto" is CUDA if there is one.
+    Code that a repository ships is never run. Raises EngineError in one line.
+    """
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    target = pick_device(device)
+    kind = pick_dtype(dtype, target)
+    source = _source(name)
+    reachable = _hub_answers()
+    options = {"trust_remote_code": False, "local_files_only": not reachable}
+    try:
+        with quiet():
+            tokenizer = AutoTokenizer.from_pretrained(source, **options)
+            model = AutoModelForCausalLM.from_pretrained(source, dtype=kind, **options)
+        return model.to(target).eval(), tokenizer
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        # What transformers, safetensors and the hub client raise for a missing, damaged or foreign model.
+        offline = (
+            "" if reachable or Path(source).is_dir() else "no such folder, and the hub cannot be reached: "
+        )
+        raise EngineError(f"cannot load model {name!r}: {offline}{_first_line(error)}") from error
+
+
+def pick_device(device: str) -> torch.device:
+    """The device a name means; "auto" is CUDA if there is one, else the CPU."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(device)
+    except RuntimeError as error:
+        raise ConfigError(f"unknown device {device!r}: {_first_line(error)}") from error
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"device {device!r}: this machine or this torch has no CUDA")
+    return found
+
+
+def pick_dtype(dtype: str, device: torch.device) -> torch.dtype:
+    """The torch dtype of "auto", "float32", "bfloat16" or "float16"."""
+    if dtype == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if dtype not in _DTYPES:
+        raise ConfigError(f"unknown dtype {dtype!r}; known: auto, {', '.join(_DTYPES)}")
+    return _DTYPES[dtype]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hold back transformers' progress bars and notices while loading; errors still raise."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _source(name: str) -> str:
+    if name == smollm2.NAME:
+        with quiet():
+            return str(smollm2.find_or_convert())
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not any((path / file).is_file() for file in ("config.json", "adapter_config.json")):
+            raise EngineError(f"no config.json in model folder {name!r}")
+        return str(path)
+    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
+        raise EngineError(f"no model folder {name!r}")
+    return name
+
+
+def _hub_answers() -> bool:
+    """Whether the hub's name resolves; if not, the client would retry for a minute per file."""
+    from huggingface_hub import constants
+
+    if urllib.request.getproxies():
+        return True
+    try:
+        socket.getaddrinfo(urllib.parse.urlparse(constants.ENDPOINT).hostname, 443)
+    except OSError:
+        return False
+    return True
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

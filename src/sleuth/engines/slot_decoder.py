@@ -1,0 +1,326 @@
+"""SlotDecoder: many contexts decoded side by side over a SlotCache.
+
+What was computed for one context is never computed again: a row that already holds a prefix is
+continued, and a prefix shared inside a call is computed in one row and copied to the others.
+Tokens do not depend on which rows sit beside each other, up to the arithmetic's rounding.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sleuth.engines.base import Sampling
+from sleuth.engines.sampler import choose, uniforms
+from sleuth.engines.slot_cache import SlotCache, Window
+from sleuth.engines.turn import Turn
+
+Forward = Callable[..., Tensor]
+"""(input_ids, position_ids, attention_mask, past_key_values) → logits [B, V] of the last column."""
+
+MIN_SHARED = 16
+"""Tokens two contexts must share before one waits for the other; a wait costs one more forward pass."""
+ROUND = 64
+"""Capacity grows in multiples of this many tokens."""
+
+
+class SlotDecoder:
+    """Runs turns to their end with a bounded cache."""
+
+    def __init__(self, forward: Forward, mask_dtype: torch.dtype, device: torch.device) -> None:
+        self.forward = forward
+        self.mask_dtype = mask_dtype
+        self.device = device
+        self.cache = SlotCache()
+        self.budget = 1 << 40
+        """Most tokens the cache may hold, slots × capacity; one row is always allowed."""
+        self.prefill_tokens = 4096
+        """Most tokens, padding included, in one forward pass over prompts."""
+
+    def run(self, turns: Sequence[Turn], sampling: Sampling) -> None:
+        """Bring every turn to its stop; as many side by side as the budget holds."""
+        wave: list[Turn] = []
+        widest = 0
+        for turn in turns:
+            need = max(widest, len(turn.context) + turn.limit)
+            if wave and (len(wave) + 1) * need > self.budget:
+                self._run_wave(wave, sampling)
+                wave, need = [], len(turn.context) + turn.limit
+            wave.append(turn)
+            widest = need
+        if wave:
+            self._run_wave(wave, sampling)
+
+    def probe(self, first: Sequence[int], second: Sequence[int]) -> Tensor:
+        """Logits [2, V] after two short contexts, computed in pieces through the cache; clears it."""
+        self.clear()
+        self.cache.reserve(2, ROUND)
+        self._extend([0], [first[:2]])
+        self._extend([0, 1], [first[2:-1], second[:-1]])
+        return self._step([0, 1], [first[-1], second[-1]], view=2)
+
+    def clear(self) -> None:
+        """Forget all contexts and free the memory."""
+        self.cache.clear()
+
+    def _run_wave(self, wave: Sequence[Turn], sampling: Sampling) -> None:
+        rows = self._place(wave)
+        self._decode(rows, self._prefill(rows), sampling)
+
+    def _place(self, wave: Sequence[Turn]) -> list[Turn]:
+        """Give each turn a slot in 0..n-1; returns the turns by slot.
+
+        A turn takes over the slot that holds its longest prefix; the others take the slots that
+        were not used for longest.
+        """
+        count = len(wave)
+        matrix = common_prefixes([*(t.context for t in wave), *self.cache.tokens])
+        owners = _owners(matrix[:count, count:], [len(t) for t in self.cache.tokens])
+        for slot, turn in owners.items():
+            # Cut what differs; the last token is computed again, since its logits are needed.
+            keep = min(int(matrix[turn, count + slot]), len(wave[turn].context) - 1)
+            del self.cache.tokens[slot][keep:]
+        owners = self._make_room(owners, count, max(len(t.context) + t.limit for t in wave))
+        idle = sorted(
+            (s for s in range(self.cache.slots) if s not in owners), key=self.cache.used.__getitem__
+        )
+        homeless = [i for i in range(count) if i not in owners.values()]
+        for slot, turn in zip(idle, homeless, strict=False):
+            self.cache.tokens[slot].clear()
+            owners[slot] = turn
+        self._gather(owners, count)
+        self.cache.touch(range(count))
+        return [wave[owners[slot]] for slot in range(count)]
+
+    def _make_room(self, owners: dict[int, int], count: int, need: int) -> dict[int, int]:
+        """Have `count` slots of `need` tokens within the budget; returns the owners by their new slots."""
+        cache = self.cache
+        if cache.slots >= count and cache.capacity >= need and cache.slots * cache.capacity <= self.budget:
+            return owners
+        slots, capacity = max(count, cache.slots), max(_round_up(need), cache.capacity)
+        if slots * capacity > self.budget:
+            capacity = _round_up(need) if count * _round_up(need) <= self.budget else need
+            slots = max(count, min(slots, self.budget // capacity))
+        elif cache.slots and slots * 2 * cache.capacity <= self.budget and capacity > cache.capacity:
+            capacity = max(capacity, 2 * cache.capacity)
+        others = sorted(
+            (s for s in range(cache.slots) if s not in owners and 0 < len(cache.tokens[s]) <= capacity),
+            key=cache.used.__getitem__,
+            reverse=True,
+        )
+        keep = [*owners, *others][:slots]
+        cache.resize(keep, slots, capacity)
+        return {new: owners[old] for new, old in enumerate(keep) if old in owners}
+
+    def _gather(self, owners: dict[int, int], count: int) -> None:
+        """Move the owned slots to 0..count-1, so that attention reads a view of them."""
+        gaps = [slot for slot in range(count) if slot not in owners]
+        for slot in [s for s in owners if s >= count]:
+            gap = gaps.pop()
+            self.cache.swap(slot, gap)
+            owners[gap] = owners.pop(slot)
+
+    def _prefill(self, rows: Sequence[Turn]) -> Tensor:
+        """Compute all contexts; returns the logits [n, V] that choose each first token."""
+        cache = self.cache
+        shared = common_prefixes([t.context for t in rows])
+        logits: dict[int, Tensor] = {}
+        pending = list(range(len(rows)))
+        while pending:
+            filled = np.array([len(cache.tokens[row]) for row in range(len(rows))])
+            runners: list[int] = []
+            copies: dict[tuple[int, int], list[int]] = defaultdict(list)
+            for row in pending:
+                length = len(rows[row].context)
+                available = np.minimum(shared[row], filled)
+                source = int(available.argmax())
+                twin = self._twin(row, shared, logits)
+                held = length if twin is not None else min(int(available[source]), length - 1)
+                if twin is not None:
+                    copies[twin, length].append(row)
+                    logits[row] = logits[twin]
+                elif self._worth_waiting(row, runners, shared, held):
+                    continue
+                else:
+                    runners.append(row)
+                    if held > filled[row]:
+                        copies[source, held].append(row)
+            for (source, length), targets in copies.items():
+                cache.copy(source, targets, length)
+            self._compute(rows, runners, logits)
+            pending = [row for row in pending if row not in logits]
+        return torch.stack([logits[row] for row in range(len(rows))])
+
+    @staticmethod
+    def _twin(row: int, shared: NDArray[np.int64], logits: dict[int, Tensor]) -> int | None:
+        """A finished row with the very same context."""
+        length = shared[row, row]
+        return next((r for r in logits if shared[row, r] == length == shared[r, r]), None)
+
+    @staticmethod
+    def _worth_waiting(row: int, runners: Sequence[int], shared: NDArray[np.int64], held: int) -> bool:
+        """Whether a row of this round will soon hold much more of this context than is held now."""
+        if not runners:
+            return False
+        best = int(shared[row, list(runners)].max())
+        return best - held >= MIN_SHARED or best == shared[row, row] > held
+
+    def _compute(self, rows: Sequence[Turn], runners: Sequence[int], logits: dict[int, Tensor]) -> None:
+        """Forward passes over what the runners' slots do not hold yet, in buckets of similar length."""
+        todo = {row: rows[row].context[len(self.cache.tokens[row]) :] for row in runners}
+        for row, tokens in todo.items():
+            # One long prompt alone would need all its activations at once.
+            while len(tokens) > self.prefill_tokens:
+                self._extend([row], [tokens[: self.prefill_tokens]])
+                del tokens[: self.prefill_tokens]
+        for bucket in _buckets({row: len(tokens) for row, tokens in todo.items()}, self.prefill_tokens):
+            found = self._extend(bucket, [todo[row] for row in bucket])
+            logits.update(zip(bucket, found, strict=True))
+
+    def _decode(self, rows: list[Turn], logits: Tensor, sampling: Sampling) -> None:
+        """Draw tokens until every turn has stopped. Rows 0..view-1 are computed; `live` of them go on."""
+        draws = {
+            id(t): uniforms(t.seed, t.limit) if sampling.temperature else np.zeros(t.limit) for t in rows
+        }
+        view, live = len(rows), list(range(len(rows)))
+        while True:
+            step = torch.tensor([draws[id(rows[r])][rows[r].count] for r in live], dtype=torch.float64)
+            for row, token, logprob in zip(
+                live, *choose(logits, sampling, step.to(logits.device)), strict=True
+            ):
+                rows[row].take(token, logprob)
+            live = [row for row in live if not rows[row].stop]
+            if not live:
+                return
+            # A finished row costs arithmetic, moving it costs memory traffic: wait for a few.
+            if 4 * (view - len(live)) >= view:
+                view = self._compact(rows, live)
+                live = list(range(view))
+            logits = self._step(live, [rows[row].last for row in live], view)
+
+    def _compact(self, rows: list[Turn], live: Sequence[int]) -> int:
+        """Swap finished rows behind the live ones; returns how many live."""
+        count = len(live)
+        gaps = sorted(set(range(count)) - set(live))
+        for gap, row in zip(gaps, (r for r in live if r >= count), strict=True):
+            self.cache.swap(gap, row)
+            rows[gap], rows[row] = rows[row], rows[gap]
+        return count
+
+    def _step(self, live: Sequence[int], tokens: Sequence[int], view: int) -> Tensor:
+        """One token for each live row among slots 0..view-1; logits [len(live), V]."""
+        held = self.cache.tokens
+        places = [len(held[row]) for row in live]
+        ids = torch.zeros(view, dtype=torch.long)
+        positions = torch.zeros(view, dtype=torch.long)
+        index = torch.tensor(live)
+        ids[index] = torch.tensor(tokens)
+        positions[index] = torch.tensor(places)
+        every = len(live) == view
+        source = None if every else (index, torch.zeros_like(index))
+        window = Window(slice(0, view), max(places) + 1, (index, torch.tensor(places)), source)
+        logits = self._run_model(ids[:, None], positions[:, None], window)
+        for row, token in zip(live, tokens, strict=True):
+            held[row].append(token)
+        return logits if every else logits[index.to(logits.device)]
+
+    def _extend(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Tensor:
+        """Append tokens to slots; logits [B, V] after the last token of each."""
+        starts = [len(self.cache.tokens[row]) for row in rows]
+        width = max(len(t) for t in tokens)
+        ids = torch.zeros((len(rows), width), dtype=torch.long)
+        positions = torch.zeros_like(ids)
+        # Aligned to the right, so that the last column is every row's last token.
+        for i, (start, new) in enumerate(zip(starts, tokens, strict=True)):
+            ids[i, width - len(new) :] = torch.tensor(new)
+            positions[i, width - len(new) :] = torch.arange(start, start + len(new))
+        batch = torch.cat([torch.full((len(new),), i) for i, new in enumerate(tokens)])
+        column = torch.cat([torch.arange(width - len(new), width) for new in tokens])
+        cells = (torch.tensor(rows)[batch], positions[batch, column])
+        length = max(start + len(new) for start, new in zip(starts, tokens, strict=True))
+        logits = self._run_model(ids, positions, Window(_as_index(rows), length, cells, (batch, column)))
+        for row, new in zip(rows, tokens, strict=True):
+            self.cache.tokens[row].extend(new)
+        return logits
+
+    def _run_model(self, ids: Tensor, positions: Tensor, window: Window) -> Tensor:
+        device = self.device
+        positions = positions.to(device)
+        seen = torch.arange(window.length, device=device) <= positions[:, None, :, None]
+        mask = torch.zeros(seen.shape, dtype=self.mask_dtype, device=device)
+        mask.masked_fill_(~seen, torch.finfo(self.mask_dtype).min)
+        self.cache.window = window.to(device)
+        return self.forward(ids.to(device), positions, mask, self.cache)
+
+
+def common_prefixes(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Matrix [N, N] of common prefix lengths in tokens; the diagonal holds the sequences' own lengths.
+
+    Sorted neighbours are compared once; every other pair is a minimum over the neighbours between.
+    """
+    arrays = [np.asarray(s, dtype=np.int64) for s in sequences]
+    # Big-endian bytes sort like the token sequences themselves.
+    order = sorted(range(len(arrays)), key=lambda i: arrays[i].astype(">u4").tobytes())
+    count = len(order)
+    adjacent = [_common(arrays[a], arrays[b]) for a, b in pairwise(order)]
+    neighbours = np.array(adjacent, dtype=np.int64)
+    ranked = np.zeros((count, count), dtype=np.int64)
+    for i in range(count):
+        ranked[i, i] = len(arrays[order[i]])
+        ranked[i, i + 1 :] = np.minimum.accumulate(neighbours[i:])
+        ranked[i + 1 :, i] = ranked[i, i + 1 :]
+    matrix = np.empty_like(ranked)
+    matrix[np.ix_(order, order)] = ranked
+    return matrix
+
+
+def _common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+    length = min(len(a), len(b))
+    different = a[:length] != b[:length]
+    return int(different.argmax()) if different.any() else length
+
+
+def _owners(shared: NDArray[np.int64], lengths: Sequence[int]) -> dict[int, int]:
+    """Slot → turn: longest match first; among equals the slot that loses least by being cut."""
+    owners: dict[int, int] = {}
+    placed: set[int] = set()
+    if not shared.size:
+        return owners
+    best = shared.max(axis=1)
+    pairs = np.argwhere((shared == best[:, None]) & (best[:, None] > 0))
+    for turn, slot in sorted(pairs.tolist(), key=lambda pair: (-best[pair[0]], lengths[pair[1]], pair)):
+        if slot not in owners and turn not in placed:
+            owners[slot] = turn
+            placed.add(turn)
+    return owners
+
+
+def _buckets(lengths: dict[int, int], most: int) -> list[list[int]]:
+    """Rows grouped so that padding stays under about a fifth and a group under `most` tokens."""
+    buckets: list[list[int]] = []
+    longest = 0
+    for row in sorted(lengths, key=lambda r: -lengths[r]):
+        similar = lengths[row] >= 0.8 * longest or longest - lengths[row] <= 8
+        if buckets and similar and longest * (len(buckets[-1]) + 1) <= most:
+            buckets[-1].append(row)
+        else:
+            buckets.append([row])
+            longest = lengths[row]
+    return buckets
+
+
+def _as_index(rows: Sequence[int]) -> slice | Tensor:
+    """A slice if the rows are consecutive, which reads without copying."""
+    if list(rows) == list(range(rows[0], rows[0] + len(rows))):
+        return slice(rows[0], rows[0] + len(rows))
+    return torch.tensor(rows)
+
+
+def _round_up(tokens: int) -> int:
+    return -(-tokens // ROUND) * ROUND

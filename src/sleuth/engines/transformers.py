@@ -1,0 +1,242 @@
+"""TransformersEngine: a Hugging Face causal language model as an Engine, on CPU or GPU.
+
+Keys and values stay in a slot cache across turns, shared prefixes are computed once, and every
+sample depends on its own seed only. A model whose state is not plain attention over the whole
+context runs one sequence at a time: slower, never wrong.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sleuth.engines.base import Completion, Engine, Request, Sampling
+from sleuth.engines.hf_tokenizer import HFTokenizer
+from sleuth.engines.models import load_model
+from sleuth.engines.sampler import choose, uniforms
+from sleuth.engines.slot_decoder import SlotDecoder
+from sleuth.engines.turn import Turn
+from sleuth.errors import EngineError
+
+
+class TransformersEngine(Engine):
+    """Continues token contexts with a model held in this process."""
+
+    tokenizer: HFTokenizer
+
+    def __init__(
+        self,
+        model: nn.Module,
+        hf_tokenizer: Any,
+        name: str = "",
+        *,
+        context_length: int | None = None,
+        cache_gib: float | None = None,
+        autocast: torch.dtype | None = None,
+    ) -> None:
+        """Wrap a model that may also be in training; it is used in eval mode and handed back as it was.
+
+        context_length: tokens; default what the model's config says, never more.
+        cache_gib: most memory for keys and values; default a quarter of the machine's memory, on
+        CUDA half of what is free. Room for one context is always made.
+        autocast: run the model under torch.autocast with this dtype (weights stay as they are).
+        """
+        self.model = model
+        self.tokenizer = HFTokenizer(hf_tokenizer)
+        config: Any = model.config
+        self._config = config.get_text_config(decoder=True)
+        self.name = name or str(getattr(model.config, "_name_or_path", "")) or type(model).__name__
+        self.context_length = _context_length(self._config, hf_tokenizer, context_length)
+        self._eos = _eos_ids(model, hf_tokenizer)
+        self._autocast = autocast
+        self._cache_gib = cache_gib
+        self._vocabulary = int(_base(model).get_input_embeddings().num_embeddings)
+        parameters = inspect.signature(_base(model).forward).parameters
+        self._keeps_last = "logits_to_keep" in parameters
+        if "past_key_values" not in parameters:
+            raise EngineError(f"model {self.name!r} keeps no key-value cache, which Sleuth needs")
+        self._slots: SlotDecoder | None = None
+        self._checked = False
+
+    @classmethod
+    def load(
+        cls, name: str, *, dtype: str = "auto", device: str = "auto", **options: Any
+    ) -> TransformersEngine:
+        """The engine of a model by name; see load_model for names, dtype and device."""
+        model, tokenizer = load_model(name, dtype, device)
+        return cls(model, tokenizer, name, **options)
+
+    @property
+    def is_batched(self) -> bool:
+        """Whether contexts are decoded side by side; False for models that need the slow path."""
+        self._prepare()
+        return self._slots is not None
+
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """Continue every context; see Engine. Raises EngineError for a token the model does not have."""
+        for request in requests:
+            self._check(request)
+        turns = [Turn(r, sampling, self.context_length, self.tokenizer.decode, self._eos) for r in requests]
+        open_turns = [turn for turn in turns if not turn.stop]
+        self._prepare()
+        with self._inference():
+            if self._slots is not None:
+                self._slots.run(open_turns, sampling)
+            else:
+                self._run_singly(open_turns, sampling)
+        return [turn.completion() for turn in turns]
+
+    def refresh(self) -> None:
+        """Forget all keys and values, and free their memory; call whenever the weights have changed."""
+        if self._slots is not None:
+            self._slots.clear()
+
+    def _check(self, request: Request) -> None:
+        tokens = np.asarray(request.tokens, dtype=np.int64)
+        if not tokens.size:
+            raise EngineError("cannot continue an empty context")
+        wrong = tokens[(tokens < 0) | (tokens >= self._vocabulary)]
+        if wrong.size:
+            raise EngineError(f"token id {wrong[0]} is not in the model's vocabulary of {self._vocabulary}")
+
+    @contextmanager
+    def _inference(self) -> Iterator[None]:
+        """Eval mode without gradients; every module's training flag is put back after."""
+        training = [module for module in self.model.modules() if module.training]
+        self.model.eval()
+        device = next(self.model.parameters()).device.type
+        try:
+            with (
+                torch.no_grad(),
+                torch.autocast(device, dtype=self._autocast, enabled=self._autocast is not None),
+            ):
+                yield
+        finally:
+            for module in training:
+                module.training = True
+
+    def _forward(self, ids: Tensor, **inputs: Any) -> Any:
+        """The model's output; logits of the last column only, since a prompt's would fill memory."""
+        keep = {"logits_to_keep": 1} if self._keeps_last else {}
+        return self.model(input_ids=ids, use_cache=True, **inputs, **keep)
+
+    def _forward_slots(self, ids: Tensor, positions: Tensor, mask: Tensor, cache: Any) -> Tensor:
+        output = self._forward(ids, position_ids=positions, attention_mask=mask, past_key_values=cache)
+        logits: Tensor = output.logits[:, -1]
+        return logits
+
+    def _prepare(self) -> None:
+        """Decide once between slots and one sequence at a time, by config and then by trial."""
+        if self._checked:
+            return
+        self._checked = True
+        reason = _unsuited(self.model, self._config, self.context_length)
+        if not reason:
+            first = next(self.model.parameters())
+            decoder = SlotDecoder(self._forward_slots, self._autocast or first.dtype, first.device)
+            reason = self._trial(decoder)
+            if not reason:
+                self._slots = decoder
+        if reason:
+            warnings.warn(f"{self.name}: one sequence at a time ({reason})", stacklevel=3)
+
+    def _trial(self, decoder: SlotDecoder) -> str:
+        """Why the slot cache does not suit this model; "" if it gives the logits of a plain forward pass."""
+        ids = [(7 * i + 3) % self._vocabulary for i in range(13)]
+        contexts = [ids[:7], ids[7:]]
+        with self._inference():
+            device = decoder.device
+            plain = [self._forward(torch.tensor([c], device=device)).logits[0, -1] for c in contexts]
+            try:
+                sliced = decoder.probe(*contexts)
+            except (TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+                return f"its code does not take the slot cache: {str(error).splitlines()[0]}"
+        expected = torch.stack(plain).double()
+        scale = float(expected.abs().max())
+        difference = float((sliced.double() - expected).abs().max()) / scale if scale else 0.0
+        tolerance = 1e-3 if decoder.mask_dtype in (torch.float32, torch.float64) else 0.1
+        if not difference <= tolerance:
+            return f"its logits through the slot cache are off by {difference:.2g}"
+        decoder.budget = max(1, self._cache_bytes(device) // max(1, decoder.cache.token_bytes()))
+        decoder.clear()
+        return ""
+
+    def _cache_bytes(self, device: torch.device) -> int:
+        if self._cache_gib is not None:
+            return int(self._cache_gib * 2**30)
+        if device.type == "cuda":
+            return torch.cuda.mem_get_info(device)[0] // 2
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+    def _run_singly(self, turns: Sequence[Turn], sampling: Sampling) -> None:
+        """One sequence at a time over the model's own cache; equal neighbours share the prompt's pass."""
+        device = next(self.model.parameters()).device
+        for context, group in groupby(turns, key=lambda turn: turn.context):
+            prompt = self._forward(torch.tensor([context], device=device))
+            for turn in group:
+                draws = uniforms(turn.seed, turn.limit)
+                output = copy.copy(prompt)
+                cache = copy.deepcopy(prompt.past_key_values)
+                while True:
+                    draw = torch.tensor([draws[turn.count]], device=device)
+                    (token,), (logprob,) = choose(output.logits[:, -1], sampling, draw)
+                    turn.take(token, logprob)
+                    if turn.stop:
+                        break
+                    output = self._forward(torch.tensor([[token]], device=device), past_key_values=cache)
+                    cache = output.past_key_values
+
+
+def _base(model: Any) -> Any:
+    """The model inside a peft wrapper, or the model itself."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def _context_length(config: Any, hf_tokenizer: Any, wanted: int | None) -> int:
+    known = getattr(config, "max_position_embeddings", None)
+    if known is None and getattr(hf_tokenizer, "model_max_length", 1e30) < 1e9:
+        known = hf_tokenizer.model_max_length
+    if wanted is not None and wanted < 1:
+        raise EngineError(f"context_length must be at least 1, not {wanted}")
+    if known is None and wanted is None:
+        raise EngineError("the model's config names no context length; give context_length=…")
+    return int(min(x for x in (known, wanted) if x is not None))
+
+
+def _eos_ids(model: Any, hf_tokenizer: Any) -> frozenset[int]:
+    """Every id that ends a text: of the generation config and of the tokenizer."""
+    generation = getattr(model, "generation_config", None)
+    found = getattr(generation, "eos_token_id", None)
+    ids = list(found) if isinstance(found, (list, tuple)) else [found]
+    return frozenset(int(i) for i in [*ids, hf_tokenizer.eos_token_id] if i is not None)
+
+
+def _unsuited(model: Any, config: Any, context_length: int) -> str:
+    """Why a model needs its own cache; "" if every layer attends to the whole context."""
+    base = _base(model)
+    attention = getattr(config, "_attn_implementation", None)
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    window = int(getattr(config, "sliding_window", None) or 0)
+    if window >= context_length:
+        kinds.discard("sliding_attention")
+    missing = {"position_ids", "attention_mask"} - set(inspect.signature(base.forward).parameters)
+    reasons = {
+        f"{attention} attention takes no explicit mask": attention not in ("sdpa", "eager"),
+        f"{', '.join(sorted(kinds - {'full_attention'}))} layers": bool(kinds - {"full_attention"}),
+        f"a sliding window of {window} tokens": 0 < window < context_length
+        and not getattr(config, "layer_types", None),
+        f"its forward takes no {', '.join(sorted(missing))}": bool(missing),
+        "recurrent state": bool(getattr(base, "_is_stateful", False)),
+        "layers that share keys and values": bool(getattr(config, "num_kv_shared_layers", 0)),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")

@@ -1,0 +1,126 @@
+"""Turn: one request while it is being answered, token by token, and TextStream: its text.
+
+Only a bounded tail is decoded per token. Invariant: `text` grows by whole characters, `ends`
+never falls, and at the end the text equals the decoding of all tokens together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from sleuth.engines.base import Completion, Request, Sampling
+from sleuth.types import StopReason
+
+Decode = Callable[[Sequence[int]], str]
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+MAX_TAIL = 24
+"""Tokens decoded again per step before the tail is cut."""
+OVERLAP = 4
+"""Tokens kept when the tail is cut, so that a tokenizer that treats a first token specially sees none."""
+MAX_PENDING = 8
+"""An unfinished character has at most 4 bytes; more pending tokens than this are garbage and are let out."""
+
+
+@dataclass(slots=True)
+class TextStream:
+    """Tokens in, text and token-to-character ends out; knows whether a stop string has appeared."""
+
+    decode: Decode
+    stops: tuple[str, ...] = ()
+    text: str = ""
+    tokens: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    _tail: int = 0
+    """Index of the first token that is decoded again."""
+    _seen: str = ""
+    """The part of the tail's decoding that is already in `text`."""
+    _pending: int = 0
+
+    def push(self, token: int) -> bool:
+        """Add one token; True if it completes a stop string."""
+        self.tokens.append(token)
+        window = self.decode(self.tokens[self._tail :])
+        before = len(self.text)
+        if window.endswith(REPLACEMENT) and self._pending < MAX_PENDING:
+            # An unfinished character: letting it out would put U+FFFD where a letter belongs.
+            self._pending += 1
+        else:
+            self._pending = 0
+            self.text += window[len(self._seen) :]
+            self._seen = window
+            self._trim()
+        self.ends.append(len(self.text))
+        return self._stopped(before)
+
+    def close(self) -> None:
+        """Settle text and ends once the last token is in; an unfinished character becomes U+FFFD."""
+        whole = self.decode(self.tokens)
+        if whole != self.text:
+            self.ends = [min(end, len(whole)) for end in self.ends]
+            self.text = whole
+        if self.ends:
+            self.ends[-1] = len(self.text)
+
+    def _trim(self) -> None:
+        if len(self.tokens) - self._tail > MAX_TAIL:
+            self._tail = len(self.tokens) - OVERLAP
+            self._seen = self.decode(self.tokens[self._tail :])
+
+    def _stopped(self, before: int) -> bool:
+        """Whether a stop string ends inside the text added since length `before`."""
+        return any(stop in self.text[max(0, before - len(stop) + 1) :] for stop in self.stops if stop)
+
+
+class Turn:
+    """A request, what has been written for it so far, and why it ended."""
+
+    def __init__(
+        self,
+        request: Request,
+        sampling: Sampling,
+        context_length: int,
+        decode: Decode,
+        eos: Collection[int] = (),
+    ) -> None:
+        self.context = list(request.tokens)
+        self.seed = request.seed
+        room = context_length - len(self.context)
+        self.limit = max(0, min(room, sampling.max_new_tokens))
+        """Most new tokens."""
+        self.stop: StopReason = "context" if room < 1 else ""
+        """Empty while the turn goes on."""
+        self._at_limit: StopReason = "context" if room < sampling.max_new_tokens else "length"
+        self._eos = eos
+        self._stream = TextStream(decode, sampling.stop)
+        self._logprobs: list[float] = []
+
+    @property
+    def count(self) -> int:
+        """Tokens written so far."""
+        return len(self._logprobs)
+
+    @property
+    def last(self) -> int:
+        """The newest token."""
+        return self._stream.tokens[-1]
+
+    def take(self, token: int, logprob: float) -> None:
+        """Add the next token; sets `stop` if it ends the turn."""
+        self._logprobs.append(logprob)
+        stopped = self._stream.push(token)
+        if token in self._eos:
+            self.stop = "eos"
+        elif stopped:
+            self.stop = "stop"
+        elif self.count >= self.limit:
+            self.stop = self._at_limit
+
+    def completion(self) -> Completion:
+        """The finished turn."""
+        stream = self._stream
+        stream.close()
+        return Completion(
+            tuple(stream.tokens), tuple(self._logprobs), stream.text, tuple(stream.ends), self.stop
+        )
