@@ -1,0 +1,12 @@
+"""Queries in, ranked passages out.
+
+base: the interface · bm25: words, from an index on disk (build makes it) · given: the paragraphs
+that come with a question · fusion: reciprocal rank fusion of several.
+"""
+
+RETRIEVERS = {
+    "bm25": "sleuth.retrievers.bm25:BM25",
+    "given": "sleuth.retrievers.given:GivenParagraphs",
+    "fusion": "sleuth.retrievers.fusion:Fusion",
+}
+"""Name → class, for recipes saved as JSON."""

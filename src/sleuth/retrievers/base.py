@@ -34,3 +34,13 @@ def check_k(k: object) -> int:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise RetrievalError(f"k must be a whole number of at least 1, not {k!r}")
     return k
+
+
+def check_queries(queries: Sequence[str]) -> list[str]:
+    """`queries` as a list of texts, else RetrievalError. One text is not a batch: it would be searched letter by letter."""
+    if isinstance(queries, str):
+        raise RetrievalError(f"queries must be a list of texts, not the text {queries[:80]!r}")
+    for query in queries:
+        if not isinstance(query, str):
+            raise RetrievalError(f"a query must be text, not {query!r}")
+    return list(queries)

@@ -1,0 +1,98 @@
+"""BM25 over an index on disk, made by sleuth.retrievers.build. Every query is plain words."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.index import ENGINE, K1, B, OpenIndex, engine_version
+from sleuth.types import Hit
+
+PARALLEL_FROM = 16
+"""Smallest batch that is shared among threads; for fewer queries starting them costs more than they save."""
+
+
+@dataclass(frozen=True)
+class BM25(Retriever):
+    """Okapi BM25 (Robertson and Zaragoza 2009) with k1 = 1.2 and b = 0.75.
+
+    The index opens at the first search and stays as it was then, even if a new one is built.
+    Two BM25 are equal if their settings are.
+    """
+
+    path: str = ""
+    """Index directory; "" = not set yet."""
+    title_boost: float = 0.3
+    """Weight (0 or more) of the title's own score, added to that of title and text together."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.title_boost) and self.title_boost >= 0):
+            raise ConfigError(f"bm25.title_boost must be 0 or more, not {self.title_boost}")
+
+    @classmethod
+    def open(cls, path: str | Path) -> BM25:
+        """The index at `path`, opened now; RetrievalError if it is missing, damaged or of another version."""
+        retriever = cls(path=str(path))
+        _ = retriever._index
+        return retriever
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The best k passages for each query; a large batch uses all cores."""
+        k, queries = check_k(k), check_queries(queries)
+        index = self._index
+
+        def find(query: str) -> list[Hit]:
+            return index.find(query, k, self.title_boost)
+
+        num_threads = _num_cores()
+        if len(queries) < PARALLEL_FROM or num_threads == 1:
+            return [find(query) for query in queries]
+        with ThreadPoolExecutor(num_threads) as pool:
+            return list(pool.map(find, queries))
+
+    def identity(self) -> dict[str, str]:
+        """Engine, version, parameters and the hash of the passages."""
+        manifest = self._index.manifest
+        return {
+            "retriever": "bm25",
+            "engine": ENGINE,
+            "engine_version": engine_version(),
+            "analyser": f"{manifest.analyser}/{manifest.analyser_fingerprint}",
+            "k1": str(K1),
+            "b": str(B),
+            "title_boost": str(self.title_boost),
+            "num_passages": str(manifest.num_passages),
+            "index": manifest.sha256,
+        }
+
+    @cached_property
+    def _index(self) -> OpenIndex:
+        if not self.path:
+            raise RetrievalError(
+                "no index given: pass --index DIR, or build one with 'sleuth index SRC -o DIR'"
+            )
+        return OpenIndex(Path(self.path))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings only: copies and other processes open the index themselves."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def open_index(path: str | Path) -> BM25:
+    """The index at `path`, opened; see BM25.open."""
+    return BM25.open(path)
+
+
+def _num_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

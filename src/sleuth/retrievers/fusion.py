@@ -1,0 +1,60 @@
+"""Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): several rankings into one, without comparing scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sleuth.errors import ConfigError
+from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.types import Hit, Passage, Question
+
+
+@dataclass(frozen=True)
+class Fusion(Retriever):
+    """A passage scores Σ 1/(k + rank) over the retrievers that found it, rank counted from 1."""
+
+    retrievers: tuple[Retriever, ...] = ()
+    """Two or more."""
+    k: int = 60
+    """Of the formula; the larger, the less the first ranks count. 1 or more."""
+    depth: int = 100
+    """Passages asked of each retriever; at least as many as are wanted are always asked."""
+
+    def __post_init__(self) -> None:
+        if len(self.retrievers) < 2:
+            raise ConfigError(f"fusion needs two retrievers or more, not {len(self.retrievers)}")
+        for name in ("k", "depth"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"fusion.{name} must be at least 1, not {getattr(self, name)}")
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The best k passages of the fused rankings, best first, ties by id."""
+        k, queries = check_k(k), check_queries(queries)
+        depth = max(k, self.depth)
+        rankings = [retriever.search(queries, depth) for retriever in self.retrievers]
+        return [self._fuse(lists)[:k] for lists in zip(*rankings, strict=True)]
+
+    def for_question(self, question: Question) -> Retriever:
+        """The same fusion of what each retriever uses for this question; itself if all use themselves."""
+        chosen = tuple(retriever.for_question(question) for retriever in self.retrievers)
+        unchanged = all(a is b for a, b in zip(chosen, self.retrievers, strict=True))
+        return self if unchanged else replace(self, retrievers=chosen)
+
+    def identity(self) -> dict[str, str]:
+        """Parameters, and each retriever's identity under its number."""
+        own = {"retriever": "fusion", "k": str(self.k), "depth": str(self.depth)}
+        for number, retriever in enumerate(self.retrievers):
+            own |= {f"{number}.{key}": value for key, value in retriever.identity().items()}
+        return own
+
+    def _fuse(self, rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+        scores: dict[str, float] = {}
+        passages: dict[str, Passage] = {}
+        for ranking in rankings:
+            for rank, hit in enumerate(ranking, start=1):
+                key = hit.passage.id
+                passages.setdefault(key, hit.passage)
+                scores[key] = scores.get(key, 0.0) + 1 / (self.k + rank)
+        hits = [Hit(passages[key], score) for key, score in scores.items()]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))

@@ -1,0 +1,96 @@
+"""Search among the paragraphs that come with a question (the "distractor" settings)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retrievers import analysis
+from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.types import Hit, Passage, Question
+
+
+@dataclass(frozen=True)
+class GivenParagraphs(Retriever):
+    """Okapi BM25 over one question's own paragraphs, title and text together.
+
+    The same words, stems and stop words as the index on disk. Word rarity is counted among the
+    question's paragraphs, so scores of different questions cannot be compared.
+    """
+
+    k1: float = 1.2
+    """How soon repeats of a word stop counting, 0 or more."""
+    b: float = 0.75
+    """How much long paragraphs are held back, 0 to 1."""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.k1) and self.k1 >= 0):
+            raise ConfigError(f"given.k1 must be 0 or more, not {self.k1}")
+        if not 0 <= self.b <= 1:
+            raise ConfigError(f"given.b must be between 0 and 1, not {self.b}")
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Always RetrievalError: there is nothing to search before `for_question`."""
+        raise RetrievalError(
+            "given paragraphs can only be searched for a question that brings them; use an index"
+        )
+
+    def for_question(self, question: Question) -> Retriever:
+        """A retriever over the question's paragraphs; RetrievalError if it has none."""
+        if not question.passages:
+            raise RetrievalError(f"question {question.id!r} comes without passages; use an index instead")
+        return Paragraphs(question.passages, self.k1, self.b)
+
+    def identity(self) -> dict[str, str]:
+        """Name, analyser and parameters."""
+        analyser = f"{analysis.ANALYSER}/{analysis.fingerprint()}"
+        return {"retriever": "given", "analyser": analyser, "k1": str(self.k1), "b": str(self.b)}
+
+
+@dataclass(frozen=True)
+class Paragraphs(Retriever):
+    """BM25 over a handful of passages in memory."""
+
+    passages: tuple[Passage, ...]
+    """Of passages with the same id, the first counts."""
+    k1: float
+    b: float
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The best k passages that share a word with the query, best first, ties by id."""
+        k = check_k(k)
+        return [self._find(query, k) for query in check_queries(queries)]
+
+    def _find(self, query: str, k: int) -> list[Hit]:
+        terms = analysis.query_terms(query)
+        hits = [Hit(passage, self._score(terms, counts)) for passage, counts in self._counted]
+        found = sorted((hit for hit in hits if hit.score > 0), key=lambda hit: (-hit.score, hit.passage.id))
+        return found[:k]
+
+    def _score(self, terms: Sequence[str], counts: Counter[str]) -> float:
+        norm = self.k1 * (1 - self.b + self.b * counts.total() / self._mean_length)
+        return math.fsum(
+            self._idf[term] * counts[term] * (self.k1 + 1) / (counts[term] + norm)
+            for term in terms
+            if counts[term]
+        )
+
+    @cached_property
+    def _counted(self) -> list[tuple[Passage, Counter[str]]]:
+        distinct = {passage.id: passage for passage in reversed(self.passages)}
+        return [(p, Counter(analysis.terms(f"{p.title}\n{p.text}"))) for p in distinct.values()]
+
+    @cached_property
+    def _mean_length(self) -> float:
+        return sum(counts.total() for _, counts in self._counted) / len(self._counted)
+
+    @cached_property
+    def _idf(self) -> dict[str, float]:
+        """ln(1 + (N − n + ½)/(n + ½)), as Lucene and tantivy have it: never negative."""
+        number = len(self._counted)
+        holders = Counter(term for _, counts in self._counted for term in counts)
+        return {term: math.log(1 + (number - n + 0.5) / (n + 0.5)) for term, n in holders.items()}

@@ -1,0 +1,213 @@
+"""One index on disk: writing it and searching it with tantivy, and nothing of tantivy beyond this file.
+
+Two fields are indexed: `text` holds title and text together, `title` the title again, so that a word
+of the title counts more by a weight chosen when searching. Queries are unions of term queries made
+from our own analyser's terms; tantivy's query language is never read, so no text can act as syntax.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from sleuth.errors import RetrievalError
+from sleuth.retrievers import analysis
+from sleuth.retrievers.manifest import Manifest, check_files, read_manifest
+from sleuth.retrievers.passages import PassageReader
+from sleuth.types import Hit, Passage
+
+if TYPE_CHECKING:
+    import tantivy
+
+ENGINE = "tantivy"
+K1, B = 1.2, 0.75
+"""tantivy's BM25 parameters, which are fixed."""
+
+MAX_TERMS = 1024
+"""A query keeps at most this many distinct terms, the rarest: a megabyte of text must not take minutes."""
+
+_FOLDER = "tantivy"
+_HEAP_BYTES = 200_000_000
+_TIE_GROWTH = 8
+_OPENING_TRIES = 5
+
+
+def engine_version() -> str:
+    """The installed tantivy."""
+    return version(ENGINE)
+
+
+def _schema() -> tantivy.Schema:
+    from tantivy import SchemaBuilder
+
+    builder = SchemaBuilder()
+    builder.add_text_field("title", tokenizer_name=analysis.ANALYSER, index_option="freq")
+    builder.add_text_field("text", tokenizer_name=analysis.ANALYSER, index_option="freq")
+    builder.add_unsigned_field("row", fast=True)
+    return builder.build()
+
+
+class IndexWriter:
+    """Writes the inverted index of passages numbered from 0 below a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        from tantivy import Document, Index
+
+        self._path = directory / _FOLDER
+        self._path.mkdir()
+        self._document = Document
+        try:
+            self._index = Index(_schema(), path=str(self._path), reuse=False)
+            self._index.register_tokenizer(analysis.ANALYSER, analysis.analyser())
+            # One thread, so that the same passages give the same segments.
+            self._writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+        except ValueError as error:
+            raise RetrievalError(f"{self._path}: {error}") from error
+
+    def add(self, row: int, passage: Passage) -> None:
+        """Index one passage under its row in the passage file."""
+        title = analysis.folded(passage.title)
+        document = self._document()
+        document.add_unsigned("row", row)
+        document.add_text("title", title)
+        document.add_text("text", f"{title}\n{analysis.folded(passage.text)}")
+        try:
+            self._writer.add_document(document)
+        except ValueError as error:
+            raise RetrievalError(f"{self._path}: {error}") from error
+
+    def finish(self) -> None:
+        """Write everything through to the disk."""
+        try:
+            self._writer.commit()
+            self._writer.garbage_collect_files()
+            self._writer.wait_merging_threads()
+        except ValueError as error:
+            raise RetrievalError(f"{self._path}: {error}") from error
+        for leftover in self._path.glob(".tantivy-*.lock"):
+            leftover.unlink()
+
+    def __enter__(self) -> IndexWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        del (
+            self._writer,
+            self._index,
+        )  # ends its threads, so that nothing writes after a failed build is removed
+
+
+class OpenIndex:
+    """An index ready to search. Threads may share it; what it holds never changes."""
+
+    def __init__(self, directory: Path) -> None:
+        self.manifest, generation = _current(directory)
+        self._passages = PassageReader(generation, self.manifest.num_passages)
+        self._searcher, self._schema = _searcher(generation / _FOLDER, self.manifest)
+
+    def find(self, query: str, k: int, title_boost: float) -> list[Hit]:
+        """The best k passages for the words of `query`, best first, ties by passage id.
+
+        Scores count as equal when they agree to five digits, since the last bits of a
+        single-precision sum depend on how the index happens to be cut into segments.
+        """
+        built = self._query(analysis.query_terms(query), title_boost)
+        if built is None:
+            return []
+        last = min(k, self.manifest.num_passages) - 1
+        limit = last + 2
+        while True:
+            try:
+                found = self._searcher.search(built, limit, count=False).hits
+            except ValueError as error:
+                raise RetrievalError(f"the index does not answer: {error}") from error
+            scores = [float(f"{score:.5g}") for score, _ in found]
+            # All that tie with the last one are needed to tell which of them have the smallest ids.
+            if len(found) < limit or scores[-1] < scores[last]:
+                break
+            limit = min(limit * _TIE_GROWTH, self.manifest.num_passages + 1)
+        best = [i for i, score in enumerate(scores) if i <= last or score == scores[last]]
+        rows = self._searcher.fast_field_values("row", [found[i][1] for i in best])
+        hits = [Hit(self._passages[row], scores[i]) for i, row in zip(best, rows, strict=True)]
+        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
+        return hits[: last + 1]
+
+    def _query(self, terms: list[str], title_boost: float) -> tantivy.Query | None:
+        from tantivy import Occur, Query
+
+        if len(terms) > MAX_TERMS:
+            terms = self._rarest(terms)
+        clauses = [(Occur.Should, Query.term_query(self._schema, "text", t, "freq")) for t in terms]
+        if title_boost:
+            for term in terms:
+                in_title = Query.term_query(self._schema, "title", term, "freq")
+                clauses.append((Occur.Should, Query.boost_query(in_title, title_boost)))
+        return Query.boolean_query(clauses) if clauses else None
+
+    def _rarest(self, terms: list[str]) -> list[str]:
+        counts = {term: self._searcher.doc_freq("text", term) for term in terms}
+        return sorted((t for t in terms if counts[t]), key=lambda t: (counts[t], t))[:MAX_TERMS]
+
+
+def _current(directory: Path) -> tuple[Manifest, Path]:
+    """The manifest and the directory it names, whole.
+
+    A rebuild may remove the generation between reading its name and looking at it; then there is a
+    new manifest to read.
+    """
+    for _ in range(_OPENING_TRIES):
+        manifest = read_manifest(directory)
+        generation = directory / manifest.generation
+        if generation.is_dir():
+            break
+    check_files(generation, manifest)
+    if (manifest.analyser, manifest.analyser_fingerprint) != (analysis.ANALYSER, analysis.fingerprint()):
+        raise RetrievalError(
+            f"index {str(directory)!r} was built with another analyser ({manifest.analyser}, {ENGINE} "
+            f"{manifest.engine_version}; here {analysis.ANALYSER}, {engine_version()}); build the index again"
+        )
+    return manifest, generation
+
+
+def _searcher(path: Path, manifest: Manifest) -> tuple[tantivy.Searcher, tantivy.Schema]:
+    from tantivy import Index
+
+    try:
+        with _lockable(path) as folder:
+            index = Index.open(str(folder))
+            index.config_reader("manual")  # a published index never changes: no thread need watch it
+            searcher = index.searcher()
+    except (ValueError, OSError) as error:
+        raise RetrievalError(
+            f"{path}: {ENGINE} {engine_version()} cannot open what {manifest.engine_version} wrote ({error}); "
+            "build the index again"
+        ) from error
+    if searcher.num_docs != manifest.num_passages:
+        raise RetrievalError(
+            f"{path}: {searcher.num_docs} passages, not {manifest.num_passages}; build the index again"
+        )
+    return searcher, index.schema
+
+
+@contextmanager
+def _lockable(path: Path) -> Iterator[Path]:
+    """`path`, or for as long as opening takes a folder of links to its files if `path` is read-only.
+
+    tantivy creates a lock file where it opens an index, and fails where it may not write.
+    """
+    if os.access(path, os.W_OK):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="sleuth-") as links:
+        for file in path.iterdir():
+            if not file.name.endswith(".lock"):
+                (Path(links) / file.name).symlink_to(file.resolve())
+        yield Path(links)

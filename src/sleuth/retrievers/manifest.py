@@ -1,0 +1,91 @@
+"""What an index is made of, in its manifest.json: the last thing a build writes, the first a search reads.
+
+An index directory holds the manifest and the one generation it names. A directory whose manifest
+is not whole, not ours or not of this version is never searched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sleuth.errors import RetrievalError
+
+MANIFEST = "manifest.json"
+KIND = "sleuth-bm25"
+FORMAT = 1
+"""Raised whenever an older index could no longer be searched rightly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An index in plain values."""
+
+    kind: str
+    format: int
+    generation: str
+    """Name of the directory beside the manifest that holds the files."""
+    num_passages: int
+    sha256: str
+    """Of passages.jsonl: the identity of what can be found."""
+    engine: str
+    engine_version: str
+    analyser: str
+    analyser_fingerprint: str
+    sleuth_version: str
+    files: dict[str, int]
+    """Relative path → bytes, of every file of the generation."""
+
+    def encode(self) -> bytes:
+        """As indented JSON."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of an index directory, or RetrievalError saying what is wrong with it."""
+    path = directory / MANIFEST
+    try:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise RetrievalError(_missing(directory)) from None
+    except (OSError, ValueError) as error:
+        raise RetrievalError(f"cannot read index {str(directory)!r}: {error}") from error
+    try:
+        data: Any = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RetrievalError(f"{path}: damaged ({error}); build the index again") from error
+    if not isinstance(data, dict) or data.get("kind") != KIND:
+        raise RetrievalError(f"{path}: not the manifest of a Sleuth index")
+    if data.get("format") != FORMAT:
+        raise RetrievalError(
+            f"{path}: index format {data.get('format')!r}, this version reads {FORMAT}; build the index again"
+        )
+    try:
+        return msgspec.convert(data, Manifest)
+    except msgspec.ValidationError as error:
+        raise RetrievalError(f"{path}: damaged ({error}); build the index again") from error
+
+
+def check_files(directory: Path, manifest: Manifest) -> None:
+    """RetrievalError if a file is missing or has another size: a mapped file cut short kills the process."""
+    for name, size in manifest.files.items():
+        try:
+            found = (directory / name).stat().st_size
+        except OSError:
+            raise RetrievalError(f"{directory / name}: missing; build the index again") from None
+        if found != size:
+            raise RetrievalError(f"{directory / name}: {found} bytes, not {size}; build the index again")
+
+
+def _missing(directory: Path) -> str:
+    try:
+        is_directory, exists = directory.is_dir(), directory.exists()
+    except (OSError, ValueError):
+        is_directory, exists = False, False
+    if is_directory:
+        return f"{str(directory)!r} is not an index (no {MANIFEST}); build one with 'sleuth index SRC -o DIR'"
+    reason = "is a file, not an index directory" if exists else "does not exist"
+    return f"index {str(directory)!r} {reason}; build one with 'sleuth index SRC -o DIR'"
