@@ -1,0 +1,68 @@
+"""How figures are written for people: label, unit, value and interval. The same words in every table and report."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sleuth.evaluation.statistics import Difference, Estimate
+
+
+class Figure(NamedTuple):
+    """One figure's wording."""
+
+    label: str
+    unit: str
+    """"%" for shares, which are stored in [0, 1] and shown times 100."""
+
+
+FIGURES: dict[str, Figure] = {
+    "em": Figure("EM", "%"),
+    "f1": Figure("F1", "%"),
+    "cover_em": Figure("Cover EM", "%"),
+    "valid_format": Figure("Valid format", "%"),
+    "searches": Figure("Searches", "per question"),
+    "duplicate_searches": Figure("Repeated searches", "per question"),
+    "steps": Figure("Turns", "per question"),
+    "response_tokens": Figure("Response length", "tokens"),
+    "gold_recall": Figure("Gold passages shown", "%"),
+    "all_gold": Figure("All gold passages shown", "%"),
+    "any_gold": Figure("Any gold passage shown", "%"),
+    "answer_recall": Figure("Answer in shown passages", "%"),
+    "refusal_precision": Figure("Refusal precision", "%"),
+    "refusal_recall": Figure("Refusal recall", "%"),
+    "over_refusal": Figure("Over-refusal", "%"),
+    "reward": Figure("Reward", "per question"),
+}
+
+
+def figure(name: str) -> Figure:
+    """The wording of a figure; one without its own is shown under its name."""
+    return FIGURES.get(name) or Figure(name.replace("_", " ").replace("/", ": "), "per question")
+
+
+def number(value: float | None, name: str, *, signed: bool = False) -> str:
+    """A value in the figure's unit, "–" if it does not exist."""
+    if value is None:
+        return "–"
+    unit = figure(name).unit
+    scaled = 100 * value if unit == "%" else value
+    digits = 0 if unit == "tokens" and abs(scaled) >= 100 else 1 if unit in ("%", "tokens") else 2
+    text = f"{scaled:+.{digits}f}" if signed else f"{scaled:.{digits}f}"
+    # "-0.0" would read as a loss.
+    return text.replace("-", "−") if float(text) else f"{0:.{digits}f}"
+
+
+def interval(estimate: Estimate | Difference, name: str) -> str:
+    """The 95 % interval in brackets; "" below two values."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    signed = isinstance(estimate, Difference)
+    ends = (number(end, name, signed=signed) for end in (estimate.low, estimate.high))
+    return f"[{', '.join(ends)}]"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value with three decimals."""
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
