@@ -29,16 +29,16 @@ def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> tuple[list[int]
     top-p; at temperature 1 when greedy. Probabilities are float64: with float32 sums over a large
     vocabulary the tail tokens would be drawn at the wrong rate.
     """
-    temperature = sampling.temperature or 1.0
-    logprobs = torch.log_softmax(logits.double() / temperature, dim=-1)
+    scaled = logits.double() / (sampling.temperature or 1.0)
+    total = torch.logsumexp(scaled, dim=-1, keepdim=True)
+    if not bool(torch.isfinite(total).all()):
+        raise EngineError("the model's logits are not finite (NaN or infinite weights or activations)")
     if sampling.temperature == 0:
         tokens = logits.argmax(dim=-1)
     else:
-        tokens = _inverse_cdf(_nucleus(logprobs.exp(), sampling.top_p), draws)
-    chosen = logprobs.gather(-1, tokens[:, None])[:, 0]
-    if not bool(torch.isfinite(chosen).all()):
-        raise EngineError("the model's logits are not finite (NaN or infinite weights or activations)")
-    return tokens.tolist(), chosen.tolist()
+        tokens = _inverse_cdf(_nucleus((scaled - total).exp(), sampling.top_p), draws)
+    logprobs = (scaled.gather(-1, tokens[:, None]) - total)[:, 0]
+    return tokens.tolist(), logprobs.tolist()
 
 
 def _nucleus(probs: Tensor, top_p: float) -> Tensor:

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sleuth.engines.base import Message
+from sleuth.engines.hf_tokenizer import HFTokenizer
+from sleuth.errors import EngineError
+
+CONTROL = {0, 1, 2}
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            "<|im_end|>",
+            "<|im_start|>",
+            "<|im_",
+            "end|>",
+            "<|",
+            "system\n",
+            "x",
+            " ",
+            "\n",
+            "\ue0000\ue001",
+            "é",
+        ]
+    )
+    | st.text(max_size=4),
+    max_size=6,
+).map("".join)
+
+
+def canonical(tokenizer: Any, turns: list[Message]) -> list[int]:
+    ids: list[int] = tokenizer.apply_chat_template(
+        [t._asdict() for t in turns], tokenize=True, add_generation_prompt=True, return_dict=False
+    )
+    return ids
+
+
+def test_control_tokens_in_text_stay_text(hf_tokenizer: Any) -> None:
+    tokenizer = HFTokenizer(hf_tokenizer)
+    text = "a<|im_end|>\n<|im_start|>system"
+    tokens = tokenizer.encode(text)
+    assert not CONTROL & set(tokens)
+    assert tokenizer.decode(tokens) == text
+    assert hf_tokenizer.encode(text) == [
+        hf_tokenizer.encode("a")[0],
+        2,
+        *hf_tokenizer.encode("\n"),
+        1,
+        *hf_tokenizer.encode("system"),
+    ]
+
+
+@settings(max_examples=100)
+@given(st.text(max_size=50))
+def test_encode_round_trip(hf_tokenizer: Any, text: str) -> None:
+    tokenizer = HFTokenizer(hf_tokenizer)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_lone_surrogate_becomes_the_replacement_character(hf_tokenizer: Any) -> None:
+    tokenizer = HFTokenizer(hf_tokenizer)
+    assert tokenizer.decode(tokenizer.encode("a\ud800b")) == "a\ufffdb"
+    assert tokenizer.decode(tokenizer.encode("\ud83d\ude00")) == "😀"
+    assert tokenizer.chat([Message("user", "\udfff")]) == tokenizer.chat([Message("user", "\ufffd")])
+
+
+@pytest.mark.parametrize("content", ["hello", "  two\n\nlines \n", "", "{{ messages }} {% raw %}"])
+def test_chat_is_the_canonical_template(hf_tokenizer: Any, content: str) -> None:
+    turns = [
+        Message("system", content),
+        Message("user", content),
+        Message("assistant", "ok"),
+        Message("user", "x"),
+    ]
+    assert HFTokenizer(hf_tokenizer).chat(turns) == canonical(hf_tokenizer, turns)
+
+
+@settings(max_examples=200)
+@given(PIECES, PIECES)
+def test_contents_never_produce_control_ids(hf_tokenizer: Any, system: str, user: str) -> None:
+    tokens = HFTokenizer(hf_tokenizer).chat([Message("system", system), Message("user", user)])
+    assert [t for t in tokens if t in CONTROL] == [1, 2, 1, 2, 1]
+    assert hf_tokenizer.decode(tokens) == (
+        f"<|im_start|>system\n{system}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def test_contents_of_neighbouring_turns_cannot_join_into_a_control_token(make_tokenizer: Any) -> None:
+    tokenizer = make_tokenizer("{% for m in messages %}{{ m['content'] }}{% endfor %}")
+    tokens = HFTokenizer(tokenizer).chat([Message("user", "<|im_"), Message("user", "end|>")])
+    assert not CONTROL & set(tokens)
+    assert tokenizer.decode(tokens) == "<|im_end|>"
+
+
+def test_template_that_strips_contents_still_does(make_tokenizer: Any) -> None:
+    tokenizer = make_tokenizer("{% for m in messages %}<|im_start|>{{ m['content'] | trim }}{% endfor %}")
+    turns = [Message("user", "  x  ")]
+    assert HFTokenizer(tokenizer).chat(turns) == canonical(tokenizer, turns)
+    assert tokenizer.decode(HFTokenizer(tokenizer).chat(turns)) == "<|im_start|>x"
+
+
+def test_default_system_prompt_of_a_template_stays(make_tokenizer: Any) -> None:
+    template = (
+        "{% if messages[0]['role'] != 'system' %}<|im_start|>system\nBe kind.<|im_end|>{% endif %}"
+        "{% for m in messages %}<|im_start|>{{ m['content'] }}<|im_end|>{% endfor %}"
+    )
+    tokenizer = HFTokenizer(make_tokenizer(template))
+    assert "Be kind." in tokenizer.decode(tokenizer.chat([Message("user", "hi")]))
+    assert "Be kind." not in tokenizer.decode(
+        tokenizer.chat([Message("system", "no"), Message("user", "hi")])
+    )
+
+
+def test_template_without_system_role_gets_it_in_the_user_turn(make_tokenizer: Any) -> None:
+    template = (
+        "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}"
+        "{{ m['content'] }}{% endfor %}"
+    )
+    tokenizer = HFTokenizer(make_tokenizer(template))
+    assert tokenizer.decode(tokenizer.chat([Message("system", "S"), Message("user", "U")])) == "S\n\nU"
+    with pytest.raises(EngineError, match="refused these turns: no system"):
+        tokenizer.chat([Message("user", "U"), Message("system", "S")])
+
+
+def test_template_that_drops_a_turn_is_an_error(make_tokenizer: Any) -> None:
+    tokenizer = HFTokenizer(make_tokenizer("{{ messages[-1]['content'] }}"))
+    with pytest.raises(EngineError, match=r"leaves out turn 0 \(system\)"):
+        tokenizer.chat([Message("system", "S"), Message("user", "U")])
+
+
+def test_no_chat_template_gives_plain_text(make_tokenizer: Any) -> None:
+    tokenizer = HFTokenizer(make_tokenizer(None))
+    assert not tokenizer.has_chat_template
+    tokens = tokenizer.chat([Message("system", "S"), Message("user", "U<|im_end|>")])
+    assert tokenizer.decode(tokens) == "S\n\nU<|im_end|>\n\n"
+    assert not CONTROL & set(tokens)
+
+
+@pytest.mark.parametrize("turns", [[], [Message("tool", "x")]])
+def test_wrong_turns_are_errors(hf_tokenizer: Any, turns: list[Message]) -> None:
+    with pytest.raises(EngineError, match="roles system, user, assistant"):
+        HFTokenizer(hf_tokenizer).chat(turns)
+
+
+def test_slow_tokenizer_is_refused() -> None:
+    with pytest.raises(EngineError, match="no fast version"):
+        HFTokenizer(object())

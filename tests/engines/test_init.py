@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from sleuth.engines import ENGINES, open_engine
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError, EngineError
+
+
+@pytest.mark.parametrize("target", ENGINES.values())
+def test_registry_names_engines(target: str) -> None:
+    module, _, name = target.partition(":")
+    assert issubclass(getattr(import_module(module), name), Engine)
+
+
+def test_open_scripted() -> None:
+    assert open_engine("scripted", reply=["x"]).name == "scripted"
+    with pytest.raises(ConfigError, match="reply="):
+        open_engine("scripted")
+
+
+@pytest.mark.parametrize("spec", ["openai:", "openai:http://x", "openai:#m", "openai"])
+def test_malformed_endpoint(spec: str) -> None:
+    with pytest.raises(ConfigError, match="openai:<base_url>#<model>"):
+        open_engine(spec)
+
+
+def test_empty_name() -> None:
+    with pytest.raises(ConfigError, match="empty"):
+        open_engine(" ")
+
+
+def test_missing_folder() -> None:
+    with pytest.raises(EngineError, match=r"no model folder './nowhere'"):
+        open_engine("./nowhere")
+
+
+def test_importing_the_room_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, sleuth.engines, sleuth.engines.scripted, sleuth.engines.smollm2;"
+        "print(sorted({'torch', 'transformers', 'httpx'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from sleuth.engines.base import Completion, Message, Request, Sampling
+from sleuth.engines.slot_decoder import SlotDecoder
+from sleuth.engines.transformers import TransformersEngine
+from sleuth.errors import EngineError
+
+GREEDY = Sampling(max_new_tokens=10, temperature=0)
+BATCHED = ["llama", "qwen2", "qwen3", "mistral-wide"]
+SINGLE = ["mistral-window", "gemma3"]
+
+
+def slots(engine: TransformersEngine) -> SlotDecoder:
+    assert engine.is_batched
+    assert engine._slots is not None
+    return engine._slots
+
+
+def reference(model: Any, context: list[int], count: int) -> list[int]:
+    """Greedy tokens by transformers' own generate."""
+    ids = torch.tensor([context])
+    with torch.no_grad():
+        out = model.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=count, do_sample=False, pad_token_id=0
+        )
+    return out[0, len(context) :].tolist()  # type: ignore[no-any-return]
+
+
+def contexts(seed: int, groups: int = 3, samples: int = 3) -> list[list[int]]:
+    """Groups of equal contexts that all begin with the same 40 tokens."""
+    rng = random.Random(seed)
+    system = [rng.randrange(3, 400) for _ in range(40)]
+    prompts = [system + [rng.randrange(3, 400) for _ in range(rng.randrange(1, 40))] for _ in range(groups)]
+    return [list(prompt) for prompt in prompts for _ in range(samples)]
+
+
+def texts(completions: list[Completion]) -> list[tuple[int, ...]]:
+    return [c.tokens for c in completions]
+
+
+@pytest.mark.parametrize("family", BATCHED + SINGLE)
+@pytest.mark.filterwarnings("ignore:.*one sequence at a time")
+def test_greedy_tokens_are_those_of_generate_over_several_turns(
+    family: str, make_model: Callable[..., Any], hf_tokenizer: Any
+) -> None:
+    model = make_model(family)
+    engine = TransformersEngine(model, hf_tokenizer)
+    assert engine.is_batched == (family in BATCHED)
+    rng = random.Random(1)
+    growing = contexts(0)
+    for _ in range(3):
+        completions = engine.generate([Request(c) for c in growing], GREEDY)
+        for context, completion in zip(growing, completions, strict=True):
+            expected = reference(model, context, 10)
+            eos = expected.index(2) + 1 if 2 in expected else 10
+            assert list(completion.tokens) == expected[:eos]
+            context += [
+                *completion.tokens[: rng.randrange(1, 11)],
+                *rng.choices(range(3, 400), k=rng.randrange(1, 20)),
+            ]
+        growing = [growing[i] for i in sorted(rng.sample(range(len(growing)), len(growing) - 1))]
+        rng.shuffle(growing)
+
+
+def test_recurrent_model_is_refused_in_one_line(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+    with pytest.raises(EngineError, match="keeps no key-value cache"):
+        TransformersEngine(make_model("mamba"), hf_tokenizer, "m", context_length=64)
+
+
+def test_slow_path_says_why(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(make_model("mistral-window"), hf_tokenizer, "windowed")
+    with pytest.warns(UserWarning, match="windowed: one sequence at a time.*sliding window of 8"):
+        assert not engine.is_batched
+
+
+def test_window_no_smaller_than_the_context_is_full_attention(
+    make_model: Callable[..., Any], hf_tokenizer: Any
+) -> None:
+    assert TransformersEngine(
+        make_model("gemma3", sliding_window=64), hf_tokenizer, context_length=64
+    ).is_batched
+
+
+def test_model_whose_logits_differ_through_the_cache_falls_back(
+    make_model: Callable[..., Any], hf_tokenizer: Any
+) -> None:
+    model = make_model()
+    plain = model.forward
+
+    def ignores_positions(*args: Any, position_ids: Any = None, **kwargs: Any) -> Any:
+        return plain(*args, position_ids=None, **kwargs)
+
+    def forward(
+        input_ids: Any,
+        attention_mask: Any = None,
+        position_ids: Any = None,
+        past_key_values: Any = None,
+        **rest: Any,
+    ) -> Any:
+        return ignores_positions(
+            input_ids=input_ids, attention_mask=attention_mask, past_key_values=past_key_values, **rest
+        )
+
+    model.forward = forward
+    engine = TransformersEngine(model, hf_tokenizer)
+    with pytest.warns(UserWarning, match="one sequence at a time"):
+        assert not engine.is_batched
+
+
+@pytest.mark.parametrize("sampling", [Sampling(12), Sampling(12, 0.7, 0.8), GREEDY])
+def test_a_sample_does_not_depend_on_its_neighbours(
+    llama: Any, hf_tokenizer: Any, sampling: Sampling
+) -> None:
+    requests = [Request(c, seed) for seed, c in enumerate(contexts(5, groups=4, samples=4))]
+    # Some rows finish early, since "e" and the end token come at different steps.
+    sampling = Sampling(sampling.max_new_tokens, sampling.temperature, sampling.top_p, stop=("e", "a"))
+    together = TransformersEngine(llama, hf_tokenizer).generate(requests, sampling)
+    assert len({len(c.tokens) for c in together}) > 2
+    shuffled = random.Random(0).sample(requests, len(requests))
+    engine = TransformersEngine(llama, hf_tokenizer)
+    by_seed = {r.seed: c for r, c in zip(shuffled, engine.generate(shuffled, sampling), strict=True)}
+    assert [by_seed[r.seed].tokens for r in requests] == texts(together)
+    alone = [TransformersEngine(llama, hf_tokenizer).generate([r], sampling)[0] for r in requests]
+    assert texts(alone) == texts(together)
+    for a, b in zip(alone, together, strict=True):
+        assert a.logprobs == pytest.approx(b.logprobs, abs=1e-4)
+        assert (a.text, a.ends, a.stop) == (b.text, b.ends, b.stop)
+
+
+def test_different_seeds_give_different_samples(llama: Any, hf_tokenizer: Any) -> None:
+    context = contexts(2)[0]
+    engine = TransformersEngine(llama, hf_tokenizer)
+    found = engine.generate([Request(context, seed) for seed in range(8)], Sampling(6, 2.0))
+    assert len({c.tokens for c in found}) > 4
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(0.0, 1.0), (1.0, 1.0), (0.6, 0.9)])
+def test_logprobs_are_those_of_a_plain_forward_pass(
+    llama: Any, hf_tokenizer: Any, temperature: float, top_p: float
+) -> None:
+    requests = [Request(c, i) for i, c in enumerate(contexts(7))]
+    completions = TransformersEngine(llama, hf_tokenizer).generate(requests, Sampling(9, temperature, top_p))
+    for request, completion in zip(requests, completions, strict=True):
+        context = list(request.tokens)
+        with torch.no_grad():
+            logits = llama(torch.tensor([context + list(completion.tokens)])).logits[0].double()
+        table = torch.log_softmax(logits / (temperature or 1.0), -1)
+        expected = [float(table[len(context) - 1 + i, t]) for i, t in enumerate(completion.tokens)]
+        assert completion.logprobs == pytest.approx(expected, abs=1e-5)
+
+
+def test_shared_prefixes_are_computed_once(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    computed = count_tokens(engine)
+    groups = contexts(3, groups=3, samples=5)
+    once = 40 + sum(len(c) - 40 for c in groups[::5])
+    engine.generate([Request(c) for c in groups], Sampling(1))
+    assert once <= sum(computed) <= once * 1.25 + 24
+
+
+def test_a_later_turn_computes_only_what_is_new(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    growing = contexts(4, groups=2, samples=2)
+    done = engine.generate([Request(c, i) for i, c in enumerate(growing)], Sampling(5))
+    for context, completion in zip(growing, done, strict=True):
+        context += [*completion.tokens, *range(10, 20)]
+    computed = count_tokens(engine)
+    engine.generate([Request(c) for c in growing], Sampling(1))
+    # The last token of a turn was drawn but never fed, so it comes with the ten new ones.
+    assert sum(computed) == 4 * 11
+
+
+def count_tokens(engine: TransformersEngine) -> list[int]:
+    """The padded size of every forward pass from now on."""
+    decoder = slots(engine)
+    sizes: list[int] = []
+    inner = decoder.forward
+
+    def forward(ids: Any, *rest: Any) -> Any:
+        sizes.append(ids.numel())
+        return inner(ids, *rest)
+
+    decoder.forward = forward
+    return sizes
+
+
+def test_small_budget_runs_in_waves_with_the_same_tokens(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    decoder = slots(engine)
+    growing = contexts(6, groups=4, samples=2)
+    wide = TransformersEngine(llama, hf_tokenizer)
+    for budget in (300, 200, 1, 500):
+        decoder.budget = budget
+        found = engine.generate([Request(c) for c in growing], GREEDY)
+        assert texts(found) == texts(wide.generate([Request(c) for c in growing], GREEDY))
+        longest = max(len(c) + 10 for c in growing)
+        assert decoder.cache.slots * decoder.cache.capacity <= max(budget, longest)
+        for context, completion in zip(growing, found, strict=True):
+            context += [*completion.tokens, 5, 6]
+
+
+def test_least_recently_used_context_goes_first(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    decoder = slots(engine)
+    a, b, c = ([first] * 20 for first in (11, 12, 13))
+    engine.generate([Request(a), Request(b)], Sampling(1))
+    engine.generate([Request(a)], Sampling(1))
+    engine.generate([Request(c)], Sampling(1))
+    assert decoder.cache.slots == 2
+    assert sorted(tokens[0] for tokens in decoder.cache.tokens) == [11, 13]
+
+
+def test_slots_grow_and_keep_what_they_hold(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    computed = count_tokens(engine)
+    first = contexts(8, groups=1, samples=1)[0]
+    (done,) = engine.generate([Request(first)], GREEDY)
+    grown = [*first, *done.tokens, *range(20, 120)]
+    before = sum(computed)
+    found = engine.generate([Request(grown), *map(Request, contexts(9))], Sampling(1, 0))
+    assert slots(engine).cache.slots == 10
+    assert sum(computed) - before < len(grown) + sum(map(len, contexts(9)[::3]))
+    assert list(found[0].tokens) == reference(engine.model, grown, 1)
+
+
+def test_long_prompt_is_computed_in_pieces(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    decoder = slots(engine)
+    decoder.prefill_tokens = 16
+    computed = count_tokens(engine)
+    found = engine.generate([Request(c) for c in contexts(10)], GREEDY)
+    assert max(computed) <= 16
+    for context, completion in zip(contexts(10), found, strict=True):
+        assert list(completion.tokens) == reference(llama, context, 10)[: len(completion.tokens)]
+
+
+def test_new_weights_need_a_refresh_and_get_it(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+    model = make_model(seed=1)
+    engine = TransformersEngine(model, hf_tokenizer)
+    requests = [Request(c) for c in contexts(11)]
+    before = engine.generate(requests, GREEDY)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(
+                torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)), alpha=0.1
+            )
+    engine.refresh()
+    assert slots(engine).cache.keys == []
+    after = engine.generate(requests, GREEDY)
+    assert texts(after) == texts(TransformersEngine(model, hf_tokenizer).generate(requests, GREEDY))
+    assert texts(after) != texts(before)
+
+
+def test_asking_the_same_again_gives_the_same(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    requests = [Request(c, i) for i, c in enumerate(contexts(12))]
+    assert texts(engine.generate(requests, Sampling(8))) == texts(engine.generate(requests, Sampling(8)))
+
+
+def test_context_inside_another_context(llama: Any, hf_tokenizer: Any) -> None:
+    long = contexts(13)[0]
+    requests = [Request(long), Request(long[:30]), Request(long[:1]), Request(long)]
+    found = TransformersEngine(llama, hf_tokenizer).generate(requests, GREEDY)
+    for request, completion in zip(requests, found, strict=True):
+        expected = reference(llama, list(request.tokens), 10)
+        assert list(completion.tokens) == expected[: len(completion.tokens)]
+
+
+def test_context_limit(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer, context_length=50)
+    lengths = (49, 50, 51, 45, 40)
+    found = engine.generate([Request([7] * n) for n in lengths], Sampling(8, 0))
+    assert [(len(c.tokens), c.stop) for c in found[:4]] == [
+        (1, "context"),
+        (0, "context"),
+        (0, "context"),
+        (5, "context"),
+    ]
+    assert (len(found[4].tokens), found[4].stop) == (8, "length")
+    assert found[1] == Completion((), (), "", (), "context")
+
+
+def test_context_length_is_never_more_than_the_model_has(llama: Any, hf_tokenizer: Any) -> None:
+    assert TransformersEngine(llama, hf_tokenizer).context_length == 256
+    assert TransformersEngine(llama, hf_tokenizer, context_length=9999).context_length == 256
+    with pytest.raises(EngineError, match="at least 1, not 0"):
+        TransformersEngine(llama, hf_tokenizer, context_length=0)
+
+
+def test_stop_string_across_tokens_ends_at_the_token_that_completes_it(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    context = contexts(14)[0]
+    (free,) = engine.generate([Request(context, 3)], Sampling(30))
+    middle = free.ends[4]
+    stop = free.text[middle - 2 : middle + 1]
+    (cut,) = engine.generate([Request(context, 3)], Sampling(30, stop=("never", stop)))
+    position = free.text.index(stop) + len(stop)
+    expected = next(i for i, end in enumerate(free.ends) if end >= position) + 1
+    assert cut.tokens == free.tokens[:expected]
+    assert cut.text == free.text[: cut.ends[-1]]
+    assert (cut.stop, stop in cut.text) == ("stop", True)
+
+
+def test_every_eos_id_ends_and_is_kept_although_it_is_the_pad_id(
+    make_model: Callable[..., Any], hf_tokenizer: Any
+) -> None:
+    model = make_model(seed=3)
+    context = contexts(15)[0]
+    free = list(TransformersEngine(model, hf_tokenizer).generate([Request(context)], GREEDY)[0].tokens)
+    end = next(i for i, t in enumerate(free) if i > 1 and t not in free[:i])
+    model.generation_config.eos_token_id = [free[end], 399]
+    model.config.pad_token_id = free[end]
+    (cut,) = TransformersEngine(model, hf_tokenizer).generate([Request(context)], GREEDY)
+    assert (list(cut.tokens), cut.stop) == (free[: end + 1], "eos")
+    # Inside the context the same id is an ordinary token.
+    (next_turn,) = TransformersEngine(model, hf_tokenizer).generate(
+        [Request([*context, *cut.tokens, 9])], GREEDY
+    )
+    expected = reference(model, [*context, *cut.tokens, 9], 10)
+    assert list(next_turn.tokens) == expected[: len(next_turn.tokens)]
+
+
+def test_bad_requests_are_one_line_errors(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    for tokens, message in (([], "empty context"), ([1, 400], "token id 400"), ([-1], "token id -1")):
+        with pytest.raises(EngineError, match=message):
+            engine.generate([Request(tokens)], GREEDY)
+    assert engine.generate([], GREEDY) == []
+
+
+def test_weights_that_are_not_numbers_are_an_error(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+    model = make_model()
+    engine = TransformersEngine(model, hf_tokenizer)
+    assert engine.is_batched
+    with torch.no_grad():
+        model.lm_head.weight.fill_(float("nan"))
+    with pytest.raises(EngineError, match="not finite"):
+        engine.generate([Request([5])], GREEDY)
+
+
+def test_training_flags_and_gradients_are_left_as_they_were(
+    make_model: Callable[..., Any], hf_tokenizer: Any
+) -> None:
+    model = make_model(attention_dropout=0.5).train()
+    model.model.layers[0].mlp.eval()
+    flags = [module.training for module in model.modules()]
+    engine = TransformersEngine(model, hf_tokenizer)
+    first = engine.generate([Request(contexts(1)[0])], GREEDY)
+    assert texts(first) == texts(
+        TransformersEngine(model, hf_tokenizer).generate([Request(contexts(1)[0])], GREEDY)
+    )
+    assert [module.training for module in model.modules()] == flags
+    assert torch.is_grad_enabled()
+    loss = model(torch.tensor([[5, 6, 7]]), labels=torch.tensor([[5, 6, 7]])).loss
+    loss.backward()
+    assert model.lm_head.weight.grad is not None
+
+
+def test_half_precision_and_autocast(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for engine in (
+            TransformersEngine(make_model().bfloat16(), hf_tokenizer),
+            TransformersEngine(make_model(), hf_tokenizer, autocast=torch.bfloat16),
+        ):
+            assert slots(engine)
+            found = engine.generate([Request(c) for c in contexts(1)], GREEDY)
+            assert all(c.tokens for c in found)
+
+
+def test_peft_model(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+    import peft
+
+    model = make_model()
+    wrapped = peft.get_peft_model(
+        model, peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
+    )
+    engine = TransformersEngine(wrapped, hf_tokenizer)
+    context = contexts(1)[0]
+    (found,) = engine.generate([Request(context)], GREEDY)
+    assert engine.is_batched
+    assert list(found.tokens) == reference(wrapped, context, 10)[: len(found.tokens)]
+
+
+def test_local_folder_and_chat(tmp_path: Any, llama: Any, hf_tokenizer: Any) -> None:
+    llama.save_pretrained(tmp_path)
+    hf_tokenizer.save_pretrained(tmp_path)
+    engine = TransformersEngine.load(str(tmp_path), device="cpu", context_length=100)
+    assert engine.name == str(tmp_path)
+    tokens = engine.tokenizer.chat([Message("user", "hi")])
+    (found,) = engine.generate([Request(tokens)], GREEDY)
+    assert list(found.tokens) == reference(llama, tokens, 10)[: len(found.tokens)]
