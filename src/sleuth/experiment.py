@@ -30,7 +30,8 @@ from sleuth.storage import cache_folder
 from sleuth.types import Question, Trajectory
 
 if TYPE_CHECKING:
-    from sleuth.training.loop import TrainResult
+    from sleuth.training.log import RunLog
+    from sleuth.training.phase import TrainResult
     from sleuth.training.policy import Policy
 
 Say = Callable[[str], None]
@@ -50,6 +51,8 @@ class Experiment:
     recipe_file: Path | None = None
     """The user's own recipe file, kept beside the run."""
     settings: tuple[str, ...] = ()
+    tracker: str = ""
+    """"trackio", "wandb" or "tensorboard": where metrics go besides metrics.jsonl."""
     say: Say = field(default=print)
 
     @cached_property
@@ -68,7 +71,12 @@ class Experiment:
         from sleuth.training.policy import Policy
 
         scale = self.recipe.scale
-        return Policy.load(scale.model, lora_rank=scale.lora_rank, precision=scale.precision)
+        return Policy.load(
+            scale.model,
+            lora_rank=scale.lora_rank,
+            precision=scale.precision,
+            gradient_checkpointing=scale.gradient_checkpointing,
+        )
 
     @cached_property
     def engine(self) -> Engine:
@@ -96,7 +104,9 @@ class Experiment:
             self.say(f"skipped {len(loaded.bad)} bad records of {spec} in all")
         answerable = [q for q in loaded.questions if q.answerable and q.answers]
         if left_out := len(loaded.questions) - len(answerable):
-            self.say(f"{spec}: {left_out} unanswerable questions left out ({self.recipe.name} has no refusal)")
+            self.say(
+                f"{spec}: {left_out} unanswerable questions left out ({self.recipe.name} has no refusal)"
+            )
         if not answerable:
             raise DataError(f"{spec}: no questions")
         return answerable[:limit]
@@ -133,34 +143,64 @@ class Experiment:
             )
         return kept
 
-    def warm_start(self, deadline_s: float | None = None) -> dict[str, float]:
+    @cached_property
+    def log(self) -> RunLog:
+        """The open run folder; one process writes it at a time."""
+        from sleuth.training.log import RunLog
+        from sleuth.training.sinks import open_sink
+
+        sinks = [open_sink(self.tracker)] if self.tracker else []
+        return RunLog(self.folder, sinks=sinks, settings={"recipe": self.recipe.name})
+
+    def close(self) -> None:
+        """Let others write the run folder."""
+        if "log" in self.__dict__:
+            self.log.close()
+
+    def run(self, *, evaluate: bool = True) -> dict[str, Any]:
+        """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued."""
+        self.save_recipe()
+        try:
+            if self.recipe.scale.warm_start_examples:
+                self.warm_start()
+            trained = self.reinforce()
+            self.save_model()
+        finally:
+            self.close()
+        summary: dict[str, Any] = {
+            "run": str(self.folder),
+            "steps": trained.steps,
+            "stopped": trained.stopped,
+        }
+        if evaluate and trained.stopped == "done":
+            summary |= self.evaluate("eval").headline()
+        return summary
+
+    def warm_start(self, deadline_s: float | None = None) -> TrainResult:
         """Supervised fine-tuning on demonstrations."""
         from sleuth.training.warm_start import warm_start
 
-        figures = warm_start(
-            self.policy, self.demonstrations(), self.recipe.scale, folder=self.folder, deadline_s=deadline_s
+        result = warm_start(
+            self.policy, self.demonstrations(), self.recipe.scale, self.log, deadline_s=deadline_s
         )
         self.engine.refresh()
-        return figures
+        return result
 
-    def reinforce(self, deadline_s: float | None = None, after_warm_start: bool = False) -> TrainResult:
-        """Reinforcement learning from the policy as it stands, which becomes the reference policy."""
-        from sleuth.training.loop import train
+    def reinforce(self, deadline_s: float | None = None) -> TrainResult:
+        """Reinforcement learning; the policy as it stands becomes the reference policy."""
+        from sleuth.training.loop import Parts, train
 
-        used = self.recipe.scale.warm_start_examples if after_warm_start else 0
-        return train(
-            self.policy,
-            self.engine,
-            questions=self.train_questions[used:] or self.train_questions,
-            protocol=self.recipe.protocol,
-            retriever=self.retriever,
-            reward=self.recipe.reward,
-            algorithm=self.recipe.algorithm,
-            limits=self.limits,
-            plan=self.recipe.scale,
-            folder=self.folder,
-            deadline_s=deadline_s,
-        )
+        recipe = self.recipe
+        if recipe.algorithm.needs_reference:
+            self.policy.freeze_reference()
+        parts = Parts(self.train_questions, recipe.protocol, self.retriever, recipe.reward, recipe.algorithm)
+        return train(self.policy, self.engine, parts, recipe.scale, self.log, deadline_s=deadline_s)
+
+    def save_model(self) -> Path:
+        """The policy as a folder that transformers, and `sleuth ask --run`, can load."""
+        path = self.folder / "model"
+        self.policy.save(path)
+        return path
 
     def evaluate(self, name: str, engine: Engine | None = None) -> Evaluation:
         """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`."""
@@ -188,7 +228,9 @@ def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:
         return retriever
     if "factbook" in recipe.scale.eval_data or "factbook" in recipe.scale.train_data:
         return replace(retriever, path=str(factbook_index(say)))
-    raise ConfigError(f"{recipe.name} needs an index: build one with 'sleuth index SRC -o DIR' and pass --index DIR")
+    raise ConfigError(
+        f"{recipe.name} needs an index: build one with 'sleuth index SRC -o DIR' and pass --index DIR"
+    )
 
 
 def factbook_index(say: Say = print) -> Path:

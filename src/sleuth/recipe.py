@@ -103,7 +103,7 @@ def _part_name(part: Any) -> str:
 
 def _encode(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return {"part": _part_name(value)} | {
+        return {"type": _part_name(value)} | {
             f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init
         }
     if isinstance(value, tuple | list):
@@ -113,12 +113,12 @@ def _encode(value: Any) -> Any:
 
 def _decode(value: Any, where: str) -> Any:
     """Nested parts are built; everything else stays as it is for the type check of its owner."""
-    if isinstance(value, Mapping) and "part" in value:
-        room, _, name = str(value["part"]).partition("/")
+    if isinstance(value, Mapping) and "type" in value:
+        room, _, name = str(value["type"]).partition("/")
         if room not in ROOMS:
             raise ConfigError(f"{where}: unknown room {room!r}{nearest(room, ROOMS)}")
         return _build(
-            resolve(room, ROOMS[room], name), {k: v for k, v in value.items() if k != "part"}, where
+            resolve(room, ROOMS[room], name), {k: v for k, v in value.items() if k != "type"}, where
         )
     if isinstance(value, list):
         return tuple(_decode(item, where) for item in value)

@@ -1,0 +1,7 @@
+"""Scores → per-token credit, and its loss."""
+
+ALGORITHMS = {
+    "grpo": "sleuth.algorithms.grpo:GRPO",
+    "sft": "sleuth.algorithms.sft:SFT",
+}
+"""Name → class, for recipes saved as JSON."""

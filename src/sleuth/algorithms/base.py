@@ -9,12 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sleuth.types import Signal, Trajectory
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+KLEstimator = Literal["k1", "k2", "k3"]
+Aggregation = Literal["sequence", "token"]
 
 
 @dataclass(frozen=True, slots=True)

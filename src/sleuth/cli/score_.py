@@ -30,8 +30,12 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(scores.to_dict())
     else:
         rows = [
-            [name, f"{100 * m.value:.1f}", f"{100 * m.low:.1f}-{100 * m.high:.1f}"]
+            [name, _percent(m.value), f"{_percent(m.low)} to {_percent(m.high)}"]
             for name, m in scores.measures()
         ]
         print_table(["measure", "%", "95 % interval"], rows, title=f"{arguments.dataset}, n = {scores.n}")
     return 0
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import msgspec
 
-from sleuth.errors import ConfigError
+from sleuth.errors import ConfigError, SleuthError
 from sleuth.recipe import Recipe
 from sleuth.registry import nearest, resolve
 
@@ -33,6 +33,8 @@ def recipe_names() -> list[str]:
 def load_recipe(spec: str) -> Recipe:
     """The recipe that `spec` names. Raises ConfigError with the nearest right name."""
     path = Path(spec)
+    if not spec.strip():
+        raise ConfigError(f"unknown recipe {spec!r}{nearest(spec, recipe_names())}")
     if path.suffix == ".py":
         return _from_file(path)
     if path.suffix == ".json" or path.is_dir():
@@ -63,7 +65,12 @@ def _from_file(path: Path) -> Recipe:
     module = importlib.util.module_from_spec(spec)
     # Registered before it runs: dataclasses look their own module up by name.
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SleuthError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
     return _recipe_in(module, path)
 
 

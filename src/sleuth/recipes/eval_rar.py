@@ -27,7 +27,9 @@ INSTRUCTION = (
     "<answer> Donald Trump </answer>. Question: {question}"
 )
 
-REWARD = AnswerOrEvidenceReward(measure="em", tag="evaluate", part="evaluation", bonus=0.1)  # r_eval = 0.1, §5.1
+REWARD = AnswerOrEvidenceReward(
+    measure="em", tag="evaluate", part="evaluation", bonus=0.1
+)  # r_eval = 0.1, §5.1
 
 PAPER = search_r1.PAPER.but(
     name="eval-rar/paper",
@@ -48,9 +50,7 @@ PAPER = search_r1.PAPER.but(
 )
 
 # The ablation of Table 2: the same protocol, exact match alone.
-NO_EVALUATION_REWARD = PAPER.but(
-    name="eval-rar/no-evaluation-reward", reward=replace(REWARD, bonus=0.0)
-)
+NO_EVALUATION_REWARD = PAPER.but(name="eval-rar/no-evaluation-reward", reward=replace(REWARD, bonus=0.0))
 
 CPU = PAPER.but(
     name="eval-rar/cpu",

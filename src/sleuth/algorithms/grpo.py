@@ -1,0 +1,144 @@
+"""GRPO: several rollouts of one question are each other's baseline. No critic.
+
+Shao et al. 2024, "DeepSeekMath", eqs. 3 and 4, in the on-policy form that Search-R1, Eval-RAR,
+ARENA and EviOmni build on. What the papers vary is a field here: how the group's rewards are
+scaled, which KL estimator is used, and whether sequences or tokens are averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sleuth.algorithms.base import Aggregation, Algorithm, KLEstimator, Loss, TokenBatch
+from sleuth.errors import ConfigError, RewardError
+from sleuth.types import Signal, Trajectory
+
+Scaling = Literal["std", "std_floor", "none"]
+
+STD_EPSILON = 1e-6
+"""Added to the standard deviation, as verl and Search-R1 do."""
+
+
+def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor: float = 0.1) -> list[float]:
+    """A_i of one group.
+
+    std: (r − mean) / (std + 1e-6); std_floor: (r − mean) / max(std, ε_std), EviOmni's clip from
+    below; none: r − mean. std is the sample standard deviation (n − 1), as in TRL and verl.
+    A group of one and a group of equal rewards have advantage 0: there is nothing to compare.
+    """
+    count = len(rewards)
+    if count < 2 or all(reward == rewards[0] for reward in rewards):
+        return [0.0] * count
+    mean = math.fsum(rewards) / count
+    if scale == "none":
+        return [reward - mean for reward in rewards]
+    std = math.sqrt(math.fsum((reward - mean) ** 2 for reward in rewards) / (count - 1))
+    divisor = max(std, std_floor) if scale == "std_floor" else std + STD_EPSILON
+    return [(reward - mean) / divisor for reward in rewards]
+
+
+@dataclass(frozen=True)
+class GRPO(Algorithm):
+    """Group-relative policy optimisation."""
+
+    group_size: int = 5
+    """G, rollouts per question."""
+    epsilon: float = 0.2
+    """Ratio clip: 1 − ε … 1 + ε."""
+    epsilon_high: float = 0.0
+    """Upper clip if it differs ("clip higher"); 0 = the same as epsilon."""
+    beta: float = 0.001
+    """Weight of the KL term; 0 = none, and no reference policy is kept."""
+    kl: KLEstimator = "k3"
+    """Estimator in the loss. k1 is always reported but refused here: its expected gradient is zero."""
+    scale: Scaling = "std"
+    """How a group's rewards are scaled."""
+    std_floor: float = 0.1
+    """ε_std of "std_floor"."""
+    aggregation: Aggregation = "sequence"
+    """Mean over sequences of token means, or over all tokens."""
+    num_updates: int = 1
+    """μ; 1 is exactly on-policy."""
+    drop_zero_variance: bool = False
+    """Leave groups with equal rewards out of the update, and out of its denominator."""
+
+    def __post_init__(self) -> None:
+        if self.group_size < 1 or self.num_updates < 1:
+            raise ConfigError(
+                f"group_size and num_updates must be at least 1, not {self.group_size} and {self.num_updates}"
+            )
+        for name in ("epsilon", "epsilon_high", "beta", "std_floor"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ConfigError(f"grpo.{name} must be 0 or more, not {value}")
+        for name, known in (
+            ("kl", ("k1", "k2", "k3")),
+            ("scale", ("std", "std_floor", "none")),
+            ("aggregation", ("sequence", "token")),
+        ):
+            if getattr(self, name) not in known:
+                raise ConfigError(
+                    f"grpo.{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
+                )
+        if self.kl == "k1" and self.beta > 0:
+            raise ConfigError("grpo.kl='k1' has zero expected gradient in the loss; use k2 or k3, or beta=0")
+        if self.scale == "std_floor" and self.std_floor == 0:
+            raise ConfigError("grpo.scale='std_floor' needs std_floor > 0")
+
+    @property
+    def needs_reference(self) -> bool:  # type: ignore[override]
+        """Only the KL term looks at the reference policy."""
+        return self.beta > 0
+
+    def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
+        """The group's advantage on every policy token of a trajectory.
+
+        Unscored, faulted and invalid trajectories are left out before the group is compared.
+        Raises RewardError for a reward that is not a finite number.
+        """
+        signals: list[Signal] = []
+        for group in groups:
+            usable = [t for t in group if t.score is not None and not t.fault and not t.score.invalid]
+            advantages = group_advantages([_reward(t) for t in usable], self.scale, self.std_floor)
+            if self.drop_zero_variance and not any(advantages):
+                continue
+            signals += [
+                Signal(t, (advantage,) * t.response_length)
+                for t, advantage in zip(usable, advantages, strict=True)
+                if t.response_length
+            ]
+        return signals
+
+    def normaliser(self, signals: Sequence[Signal]) -> float:
+        """Trajectories or policy tokens of the update, at least 1."""
+        if self.aggregation == "sequence":
+            return float(max(1, len(signals)))
+        return float(max(1, sum(len(signal.weights) for signal in signals)))
+
+    def loss(self, batch: TokenBatch, normaliser: float) -> Loss:
+        """Clipped surrogate plus β KL (eq. 3)."""
+        from sleuth.algorithms import objectives
+
+        low, high = self.epsilon, self.epsilon_high or self.epsilon
+        ratio_N_T = objectives.ratio(batch.logprobs_N_T, batch.old_logprobs_N_T)
+        per_token = objectives.clipped_surrogate(ratio_N_T, batch.weights_N_T, low, high)
+        if self.beta > 0 and batch.ref_logprobs_N_T is not None:
+            kl_N_T = objectives.kl_per_token(batch.logprobs_N_T, batch.ref_logprobs_N_T, self.kl)
+            per_token = per_token + self.beta * kl_N_T
+        clipped = objectives.is_clipped(ratio_N_T.detach(), batch.weights_N_T, low, high)
+        metrics = {
+            "ratio": objectives.masked_mean(ratio_N_T.detach(), batch.mask_N_T),
+            "clip_fraction": objectives.masked_mean(clipped.float(), batch.mask_N_T),
+        }
+        return Loss(objectives.aggregate(per_token, batch.mask_N_T, self.aggregation, normaliser), metrics)
+
+
+def _reward(trajectory: Trajectory) -> float:
+    assert trajectory.score is not None
+    total = trajectory.score.total
+    if not math.isfinite(total):
+        raise RewardError(f"question {trajectory.question.id!r}: the reward is {total}")
+    return total

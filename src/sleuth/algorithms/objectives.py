@@ -1,0 +1,70 @@
+"""Objective functions: pure, per token, separate from any trainer. Shapes: N trajectories, T tokens.
+
+Every function takes a mask and gives finite numbers for an empty one. Sources: PPO (Schulman et
+al. 2017, eq. 7); GRPO (Shao et al. 2024, eqs. 3-4); KL estimators k1, k2, k3 (Schulman 2020,
+"Approximating KL divergence").
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sleuth.algorithms.base import Aggregation, KLEstimator
+
+LOG_RATIO_LIMIT = 20.0
+"""log π_ref − log π is clamped to ± this before exp: one improbable token must not make the loss infinite."""
+
+
+def kl_per_token(logprobs_N_T: Tensor, ref_logprobs_N_T: Tensor, estimator: KLEstimator) -> Tensor:
+    """Per-token estimate of KL(π ‖ π_ref) from samples of π, shape [N, T].
+
+    With d = log π − log π_ref:  k1 = d;  k2 = ½ d²;  k3 = exp(−d) + d − 1.
+    As a loss, k2 has the gradient of the reverse KL; k1's expected gradient on policy is zero.
+    """
+    d = logprobs_N_T - ref_logprobs_N_T
+    if estimator == "k1":
+        return d
+    if estimator == "k2":
+        return 0.5 * d.square()
+    d = d.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
+    return torch.exp(-d) + d - 1
+
+
+def ratio(logprobs_N_T: Tensor, old_logprobs_N_T: Tensor | None) -> Tensor:
+    """π_θ / π_old per token; exactly 1 with the gradient of log π_θ when `old` is None (on-policy)."""
+    old = logprobs_N_T.detach() if old_logprobs_N_T is None else old_logprobs_N_T
+    return torch.exp(logprobs_N_T - old)
+
+
+def clipped_surrogate(
+    ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon_low: float, epsilon_high: float
+) -> Tensor:
+    """−min(r A, clip(r, 1−ε_low, 1+ε_high) A), to be minimised, shape [N, T]."""
+    clipped = ratio_N_T.clamp(1 - epsilon_low, 1 + epsilon_high)
+    return -torch.minimum(ratio_N_T * advantages_N_T, clipped * advantages_N_T)
+
+
+def is_clipped(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon_low: float, epsilon_high: float) -> Tensor:
+    """Where the clip is active, so that the token has no policy gradient; bool [N, T]."""
+    too_low = (ratio_N_T < 1 - epsilon_low) & (advantages_N_T < 0)
+    too_high = (ratio_N_T > 1 + epsilon_high) & (advantages_N_T > 0)
+    return too_low | too_high
+
+
+def aggregate(values_N_T: Tensor, mask_N_T: Tensor, how: Aggregation, normaliser: float) -> Tensor:
+    """A scalar from per-token values.
+
+    "sequence": Σ_i (mean over the tokens of i) / normaliser, normaliser = number of trajectories.
+    "token": Σ over all tokens / normaliser, normaliser = number of policy tokens.
+    """
+    values_N_T = torch.where(mask_N_T, values_N_T, 0.0)
+    if how == "sequence":
+        lengths_N = mask_N_T.sum(-1).clamp(min=1)
+        return (values_N_T.sum(-1) / lengths_N).sum() / normaliser
+    return values_N_T.sum() / normaliser
+
+
+def masked_mean(values_N_T: Tensor, mask_N_T: Tensor) -> float:
+    """Mean over the mask as a plain number; 0 for an empty mask."""
+    return float(torch.where(mask_N_T, values_N_T, 0.0).sum() / mask_N_T.sum().clamp(min=1))

@@ -1,0 +1,38 @@
+"""SFT: maximum likelihood of the policy's own tokens. For warm starts on demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sleuth.algorithms.base import Algorithm, Loss, TokenBatch
+from sleuth.types import Signal, Trajectory
+
+
+@dataclass(frozen=True)
+class SFT(Algorithm):
+    """−log π(token), averaged over policy tokens; what the environment wrote has no weight."""
+
+    group_size = 1
+    num_updates = 1
+    needs_reference = False
+
+    def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
+        """Weight 1 on every policy token of every sound trajectory."""
+        return [
+            Signal(t, (1.0,) * t.response_length)
+            for group in groups
+            for t in group
+            if t.response_length and not t.fault
+        ]
+
+    def normaliser(self, signals: Sequence[Signal]) -> float:
+        """Policy tokens of the update, at least 1."""
+        return float(max(1, sum(len(signal.weights) for signal in signals)))
+
+    def loss(self, batch: TokenBatch, normaliser: float) -> Loss:
+        """−Σ w log π / normaliser."""
+        from sleuth.algorithms import objectives
+
+        per_token = -batch.logprobs_N_T * batch.weights_N_T
+        return Loss(objectives.aggregate(per_token, batch.mask_N_T, "token", normaliser), {})

@@ -1,0 +1,195 @@
+"""Policy: the model in training, the reference it must stay near, and how it computes and is saved.
+
+Invariant: `model` is the one module that the engine samples from and the optimiser changes. The
+reference policy is a copy of the trainable weights only, exchanged with the live ones for the
+length of a forward pass, so that full fine-tuning and LoRA need one mechanism and no second model.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sleuth.engines.models import load_model
+from sleuth.errors import ConfigError, TrainingError
+
+PRECISIONS = ("auto", "float32", "bfloat16")
+_REFERENCE = "reference/"
+
+
+class Policy:
+    """A causal language model with trainable weights and, once frozen, a reference."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        tokenizer: Any = None,
+        *,
+        lora_rank: int = 0,
+        precision: str = "auto",
+        gradient_checkpointing: bool = False,
+    ) -> None:
+        """Wrap a loaded model. `lora_rank` > 0 adds adapters to all linear layers and trains only them.
+
+        `tokenizer` is the Hugging Face tokenizer that is saved beside the model.
+        `gradient_checkpointing` computes activations twice in order to hold fewer of them.
+        Raises ConfigError for an unknown precision or a negative rank.
+        """
+        if precision not in PRECISIONS:
+            raise ConfigError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
+        if lora_rank < 0:
+            raise ConfigError(f"lora_rank must not be negative, not {lora_rank}")
+        self.model = _with_adapters(model, lora_rank) if lora_rank else model
+        self.tokenizer = tokenizer
+        self.lora_rank = lora_rank
+        # Dropout would make the ratio of the first update differ from 1.
+        self.model.eval()
+        self.gradient_checkpointing = gradient_checkpointing
+        if gradient_checkpointing:
+            self.model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
+        self.device = next(self.model.parameters()).device
+        self.autocast_dtype = _autocast_dtype(precision, self.device)
+        self._reference: dict[str, Tensor] | None = None
+
+    @classmethod
+    def load(cls, name: str, *, device: str = "auto", **options: Any) -> Policy:
+        """A policy by model name, with float32 weights: bfloat16 ones would lose small updates."""
+        model, tokenizer = load_model(name, "float32", device)
+        return cls(model, tokenizer, **options)
+
+    @property
+    def causal_lm(self) -> nn.Module:
+        """The Hugging Face model itself, without the adapter wrapper (its adapters stay in place)."""
+        if not self.lora_rank:
+            return self.model
+        base: nn.Module = self.model.get_base_model()  # type: ignore[operator]
+        return base
+
+    def trainable(self) -> dict[str, nn.Parameter]:
+        """Trainable parameters by name; tied ones once."""
+        return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+
+    def trainable_parameters(self) -> list[nn.Parameter]:
+        """What the optimiser changes."""
+        return list(self.trainable().values())
+
+    @contextmanager
+    def arithmetic(self) -> Iterator[None]:
+        """The precision of every forward pass of this policy, so that old and new log-probs agree."""
+        enabled = self.autocast_dtype is not None
+        # Transformers recomputes activations in training mode only.
+        self.model.train(self.gradient_checkpointing and torch.is_grad_enabled())
+        try:
+            with torch.autocast(
+                self.device.type, dtype=self.autocast_dtype or torch.bfloat16, enabled=enabled
+            ):
+                yield
+        finally:
+            self.model.eval()
+
+    def freeze_reference(self) -> None:
+        """Make the policy as it is now the reference policy."""
+        self._reference = {name: p.detach().clone() for name, p in self.trainable().items()}
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether `freeze_reference` was called."""
+        return self._reference is not None
+
+    @contextmanager
+    def as_reference(self) -> Iterator[None]:
+        """The model with the reference weights, for a forward pass without gradients."""
+        if self._reference is None:
+            raise TrainingError("the loss needs a reference policy, but none was frozen")
+        self._exchange(self._reference)
+        try:
+            yield
+        finally:
+            self._exchange(self._reference)
+
+    def _exchange(self, other: dict[str, Tensor]) -> None:
+        # Pointers only: nothing is copied.
+        for name, parameter in self.trainable().items():
+            parameter.data, other[name] = other[name], parameter.data
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything a checkpoint needs to hold of this policy: trainable weights, and the reference's."""
+        tensors = {name: p.detach() for name, p in self.trainable().items()}
+        reference = self._reference or {}
+        return tensors | {_REFERENCE + name: tensor for name, tensor in reference.items()}
+
+    def load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take up what `state` gave. Raises TrainingError if it belongs to another model."""
+        own = self.trainable()
+        saved = {name: t for name, t in tensors.items() if not name.startswith(_REFERENCE)}
+        if saved.keys() != own.keys() or any(saved[name].shape != p.shape for name, p in own.items()):
+            raise TrainingError("the checkpoint holds the weights of another model or another LoRA rank")
+        with torch.no_grad():
+            for name, parameter in own.items():
+                parameter.copy_(saved[name])
+        reference = {
+            name.removeprefix(_REFERENCE): t for name, t in tensors.items() if name.startswith(_REFERENCE)
+        }
+        if reference:
+            self._reference = {name: t.to(self.device).clone() for name, t in reference.items()}
+
+    def save(self, path: Path) -> None:
+        """Write a folder that transformers can load, complete or not at all; adapters are merged in.
+
+        With LoRA the adapter alone is saved too, in `path`/adapter.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            self._write(work)
+            work.chmod(0o755)
+            if path.exists():
+                shutil.rmtree(path)
+            work.rename(path)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def _write(self, folder: Path) -> None:
+        model: Any = self.model
+        if self.lora_rank:
+            model.save_pretrained(folder / "adapter")
+            model = deepcopy(model).merge_and_unload()
+        model.save_pretrained(folder)
+        if self.tokenizer is not None:
+            self.tokenizer.save_pretrained(folder)
+
+
+def _with_adapters(model: nn.Module, rank: int) -> nn.Module:
+    from peft import LoraConfig, get_peft_model
+
+    settings = LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+    wrapped: nn.Module = get_peft_model(model, settings)
+    return wrapped
+
+
+def _autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:
+    """bfloat16 where it is fast, None for plain float32."""
+    if precision == "bfloat16":
+        return torch.bfloat16
+    if precision == "float32":
+        return None
+    return torch.bfloat16 if device.type == "cuda" or _cpu_has_fast_bfloat16() else None
+
+
+def _cpu_has_fast_bfloat16() -> bool:
+    # Without these instructions bfloat16 is emulated and about five times slower than float32.
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return "amx_bf16" in flags or "avx512_bf16" in flags

@@ -1,0 +1,92 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from sleuth.errors import ConfigError
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe, recipe_names
+from sleuth.retrievers.given import GivenParagraphs
+
+CPU = load_recipe("eval-rar/cpu")
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_survives_json(name: str):
+    recipe = load_recipe(name)
+    assert recipe.name == name
+    assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+
+
+def test_json_names_registered_parts_only():
+    text = json.dumps(CPU.to_dict())
+    assert "sleuth." not in text
+    assert CPU.to_dict()["protocol"]["type"] == "protocols/search-tags"
+
+
+def test_settings_override_with_types():
+    changed = CPU.with_settings(
+        [
+            "algorithm.beta=0.01",
+            "scale.steps=3",
+            "protocol.note=refine",
+            "scale.model=x=y",
+            "scale.gradient_checkpointing=true",
+        ]
+    )
+    assert changed.algorithm.beta == 0.01  # type: ignore[attr-defined]
+    assert (changed.scale.steps, changed.scale.model, changed.scale.gradient_checkpointing) == (
+        3,
+        "x=y",
+        True,
+    )
+    assert changed.protocol.note == "refine"  # type: ignore[attr-defined]
+    assert CPU.scale.steps != 3
+
+
+def test_a_setting_can_swap_a_whole_part():
+    assert CPU.with_settings(["retriever=given"]).retriever == GivenParagraphs()
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("algorithm.betta=1", "did you mean 'beta'"),
+        ("algoritm.beta=1", "did you mean 'algorithm'"),
+        ("scale.steps=many", "scale.steps"),
+        ("scale.steps=1.5", "scale.steps"),
+        ("scale.steps=-1", "must not be negative"),
+        ("scale.top_k=0", "at least 1"),
+        ("steps", "key=value"),
+        ("algorithm.kl=k9", "k9"),
+        ("retriever=bm52", "did you mean 'bm25'"),
+        ("name.x=1", "no settings of its own"),
+        ("scale=big", "unknown"),
+    ],
+)
+def test_wrong_settings_are_one_clear_error(setting: str, message: str):
+    with pytest.raises(ConfigError, match=message):
+        CPU.with_settings([setting])
+
+
+def test_unknown_keys_and_parts_in_json():
+    data = CPU.to_dict()
+    with pytest.raises(ConfigError, match="did you mean 'beta'"):
+        Recipe.from_dict(data | {"algorithm": {"type": "algorithms/grpo", "betta": 1}})
+    with pytest.raises(ConfigError, match="grpo"):
+        Recipe.from_dict(data | {"algorithm": {"type": "algorithms/grpoo"}})
+    with pytest.raises(ConfigError, match="unknown room"):
+        Recipe.from_dict(data | {"algorithm": {"type": "os/system"}})
+    with pytest.raises(ConfigError, match="scale missing"):
+        Recipe.from_dict({k: v for k, v in data.items() if k != "scale"})
+    with pytest.raises(ConfigError, match="does not fit"):
+        Recipe.from_dict(data | {"algorithm": data["algorithm"] | {"beta": "much"}})
+
+
+def test_a_class_of_the_users_own_is_not_saved_as_json():
+    class Mine(SearchTags):
+        pass
+
+    with pytest.raises(ConfigError, match="Mine is not a registered part"):
+        replace(CPU, protocol=Mine(instruction="x")).to_dict()

@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+from sleuth.errors import ConfigError, TrainingError
+from sleuth.training.policy import Policy
+from sleuth.training.update import compute_logprobs
+from sleuth.types import Question, Segment, Trajectory
+
+CONFIG = LlamaConfig(
+    vocab_size=50,
+    hidden_size=16,
+    intermediate_size=24,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    num_key_value_heads=1,
+)
+EPISODE = Trajectory(
+    Question("q", "?", ()), (Segment("prompt", "", (1, 2, 3)), Segment("policy", "", (4, 5, 6)))
+)
+
+
+def tiny(lora_rank: int = 0, seed: int = 0) -> Policy:
+    torch.manual_seed(seed)
+    return Policy(LlamaForCausalLM(CONFIG), lora_rank=lora_rank, precision="float32")
+
+
+def shake(policy: Policy) -> None:
+    with torch.no_grad():
+        for parameter in policy.trainable_parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_the_reference_stays_where_it_was_frozen(rank: int):
+    policy = tiny(rank)
+    shake(policy)  # as a warm start would
+    (before,) = compute_logprobs(policy, [EPISODE])
+    policy.freeze_reference()
+    shake(policy)
+    (after,) = compute_logprobs(policy, [EPISODE])
+    (reference,) = compute_logprobs(policy, [EPISODE], reference=True)
+    assert torch.equal(reference, before)
+    assert not torch.equal(after, before)
+    assert torch.equal(compute_logprobs(policy, [EPISODE])[0], after), "the live weights came back changed"
+
+
+def test_the_reference_must_be_frozen_first():
+    with pytest.raises(TrainingError, match="none was frozen"):
+        compute_logprobs(tiny(), [EPISODE], reference=True)
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_state_restores_policy_and_reference(rank: int):
+    policy = tiny(rank)
+    shake(policy)
+    policy.freeze_reference()
+    shake(policy)
+    state = {name: tensor.clone() for name, tensor in policy.state().items()}
+    other = tiny(rank)
+    other.load_state(state)
+    for reference in (False, True):
+        (a,), (b,) = (compute_logprobs(p, [EPISODE], reference=reference) for p in (policy, other))
+        assert torch.equal(a, b)
+
+
+def test_a_state_of_another_model_is_refused():
+    with pytest.raises(TrainingError, match="another model"):
+        tiny().load_state(tiny(4).state())
+
+
+def test_lora_trains_adapters_only():
+    policy = tiny(4)
+    assert all("lora" in name for name in policy.trainable())
+    assert sum(p.numel() for p in policy.trainable_parameters()) < sum(
+        p.numel() for p in tiny().trainable_parameters()
+    )
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_saved_model_computes_the_same(tmp_path: Path, rank: int):
+    policy = tiny(rank)
+    shake(policy)
+    policy.save(tmp_path / "model")
+    policy.save(tmp_path / "model")  # again: replaces, leaves nothing beside
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
+    ids = torch.tensor([[1, 2, 3, 4]])
+    assert torch.allclose(loaded(ids).logits, policy.model(ids).logits, atol=1e-5)
+    assert (tmp_path / "model" / "adapter").is_dir() == bool(rank)
+
+
+def test_bad_settings():
+    with pytest.raises(ConfigError, match="precision"):
+        Policy(LlamaForCausalLM(CONFIG), precision="float8")
+    with pytest.raises(ConfigError, match="lora_rank"):
+        Policy(LlamaForCausalLM(CONFIG), lora_rank=-1)
