@@ -1,0 +1,262 @@
+"""evaluate on real episodes: values, files, faults, kills, settings and leaks."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sleuth.engines.base import Engine, Sampling
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.errors import ConfigError, DataError, EngineError
+from sleuth.evaluation.result import load_evaluation
+from sleuth.evaluation.runner import Progress
+from sleuth.rewards.answer import AnswerReward
+from sleuth.rewards.base import Reward
+from sleuth.rollouts.limits import Limits
+from sleuth.types import Question, Score, Trajectory
+
+
+def _lines(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_figures_and_files(world: Any, tmp_path: Path) -> None:
+    result = world.run(tmp_path, world.questions(10), world.knows(lambda i: i < 4))
+    assert (result.n, result.faults, result.endings) == (10, 0, {"answered": 10})
+    assert result["em"].value == pytest.approx(0.4)
+    assert result["em"].n == 10
+    assert result["em"].low is not None
+    assert result["valid_format"].value == 1.0
+    assert result["searches"].value == 1.0
+    assert result["gold_recall"].value == 0.5
+    assert result["over_refusal"].value == 0.0
+    assert result["refusal_recall"].value is None
+    assert result["refusal_recall"].left_out == 10
+    record = next(line for line in _lines(tmp_path / "questions.jsonl") if line["id"] == "q7")
+    wanted = {
+        "prediction": "nonsense",
+        "golds": ["answer 7"],
+        "em": 0.0,
+        "f1": 0.0,
+        "valid_format": 1.0,
+        "ending": "answered",
+    }
+    assert wanted.items() <= record.items()
+    assert record["fault"] == ""
+    assert [t.question.id for t in result.trajectories()] == [
+        line["id"] for line in _lines(tmp_path / "questions.jsonl")
+    ]
+
+
+def test_the_result_file_names_everything_it_depends_on(world: Any, tmp_path: Path) -> None:
+    engine = world.knows(lambda _: True, name="tiny")
+    result = world.run(tmp_path, world.questions(2), engine, limits=Limits(top_k=2))
+    told = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    settings = told["settings"]
+    assert settings["model"] == "tiny"
+    assert settings["dataset"] == "squad"
+    assert settings["rules"]["squad"] == {
+        "name": "squad",
+        "normaliser": "squad",
+        "source": "SQuAD evaluate-v1.1.py",
+    }
+    assert settings["decoding"]["method"] == "greedy"
+    assert settings["retriever"] == {"retriever": "shelf", "version": "1"}
+    assert settings["limits"]["top_k"] == 2
+    assert settings["protocol"]["part"] == "SearchTags"
+    assert settings["questions"]["n"] == 2
+    assert {"python", "sleuth", "numpy"} <= set(told["versions"])
+    assert told["metrics"]["em"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 2, "left_out": 0}
+    assert told["leaks"] == {"checked": False, "count": 0, "ids": []}
+    assert load_evaluation(tmp_path) == result
+
+
+def test_width_changes_nothing(world: Any, tmp_path: Path) -> None:
+    results = [
+        world.run(tmp_path / str(w), world.questions(9), world.knows(lambda i: i % 2 == 0), rollout_batch=w)
+        for w in (1, 4, 64)
+    ]
+    assert results[0].metrics == results[1].metrics == results[2].metrics
+
+
+def test_a_failed_episode_is_wrong_and_reported(world: Any, tmp_path: Path) -> None:
+    def reply(request: object, turn: int) -> str:
+        return "<search>broken thing</search>"
+
+    asked = world.questions(1)
+    result = world.run(tmp_path, asked, ScriptedEngine(reply), reward=AnswerReward())
+    assert (result.n, result.faults) == (1, 1)
+    assert result.fault_examples == ("q0: retrieval failed: index gone",)
+    assert (result["em"].value, result["em"].n) == (0.0, 1)
+    assert result["valid_format"].value == 0.0
+    # A reward is a judgement of the policy: there is none of an outside failure.
+    assert (result["reward"].value, result["reward"].left_out) == (None, 1)
+
+
+def _run_until_killed(world: Any, folder: Path, asked: list[Question], count: int) -> None:
+    """Evaluate in a process that is killed, by a signal nobody can catch, when `count` questions are done."""
+
+    def progress(now: Progress) -> None:
+        if now.done == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    process = multiprocessing.get_context("fork").Process(
+        target=world.run,
+        args=(folder, asked, world.knows(lambda i: i % 3 == 0)),
+        kwargs={"progress": progress, "reward": AnswerReward()},
+    )
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def test_a_killed_evaluation_goes_on_without_redoing(world: Any, tmp_path: Path) -> None:
+    asked, answered = world.questions(50), []
+    _run_until_killed(world, tmp_path / "a", asked, 37)
+    assert not (tmp_path / "a" / "result.json").exists()
+    with pytest.raises(DataError, match="an unfinished evaluation"):
+        load_evaluation(tmp_path / "a")
+    finished = [line["id"] for line in _lines(tmp_path / "a" / "questions.jsonl")]
+    assert len(finished) == 37
+
+    def right(i: int) -> bool:
+        answered.append(f"q{i}")
+        return i % 3 == 0
+
+    seen: list[Progress] = []
+    resumed = world.run(
+        tmp_path / "a", asked, world.knows(right), progress=seen.append, reward=AnswerReward()
+    )
+    assert sorted([*answered, *finished]) == sorted(q.id for q in asked)
+    assert [now.done for now in seen] == list(range(38, 51))
+    whole = world.run(tmp_path / "b", asked, world.knows(right), reward=AnswerReward())
+    assert resumed.metrics == whole.metrics
+    assert resumed["reward"].n == 50
+
+
+@pytest.mark.parametrize("file", ["questions.jsonl", "trajectories.jsonl", "rewards.jsonl"])
+def test_a_line_cut_short_by_a_kill_is_made_good(world: Any, tmp_path: Path, file: str) -> None:
+    whole = world.run(tmp_path, world.questions(6), world.knows(lambda i: i < 2), reward=AnswerReward())
+    content = (tmp_path / file).read_bytes()
+    (tmp_path / "result.json").unlink()
+    if file == "trajectories.jsonl":
+        # Trajectories are written first, so a kill that cuts one leaves no record of it.
+        for later in ("questions.jsonl", "rewards.jsonl"):
+            kept = (tmp_path / later).read_bytes().splitlines(keepends=True)[:-1]
+            (tmp_path / later).write_bytes(b"".join(kept))
+    (tmp_path / file).write_bytes(content[:-20])
+    again = world.run(tmp_path, world.questions(6), world.knows(lambda i: i < 2), reward=AnswerReward())
+    assert again.metrics == whole.metrics
+    assert (tmp_path / file).read_bytes().count(b"\n") == 6
+
+
+def test_a_finished_folder_is_not_run_again(world: Any, tmp_path: Path) -> None:
+    first = world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
+
+    def never(request: object, turn: int) -> str:
+        raise EngineError("asked again")
+
+    again = world.run(tmp_path, world.questions(3), ScriptedEngine(never))
+    assert again.metrics == first.metrics
+
+
+def test_a_folder_keeps_its_settings(world: Any, tmp_path: Path) -> None:
+    world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
+    for change, name in (
+        ({"retriever": world.shelf(version="2")}, "retriever.version"),
+        ({"limits": Limits(max_steps=2)}, "limits.max_steps"),
+        ({"sampling": Sampling(temperature=0.7)}, "decoding.method, decoding.temperature"),
+        ({"protocol": replace(world.protocol, note="evaluate")}, "protocol.note"),
+        ({"reward": AnswerReward()}, "reward"),
+    ):
+        with pytest.raises(
+            ConfigError, match=f"holds an evaluation with another {name}; choose another folder"
+        ):
+            world.run(tmp_path, world.questions(3), world.knows(lambda _: True), **change)
+    with pytest.raises(ConfigError, match=r"another questions\.n, questions\.sha256"):
+        world.run(tmp_path, world.questions(4), world.knows(lambda _: True))
+    stray = tmp_path / "stray"
+    stray.mkdir()
+    (stray / "trajectories.jsonl").write_bytes(b"")
+    with pytest.raises(ConfigError, match=r"something else \(settings.json is missing\)"):
+        world.run(stray, world.questions(3), world.knows(lambda _: True))
+
+
+def test_questions_that_cannot_be_evaluated(world: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no questions to evaluate"):
+        world.run(tmp_path, [], world.knows(lambda _: True))
+    with pytest.raises(DataError, match="'q1' occurs twice in data set 'squad'"):
+        world.run(tmp_path, [*world.questions(3), world.questions(2)[1]], world.knows(lambda _: True))
+    two = [*world.questions(2), *world.questions(2, dataset="triviaqa")]
+    result = world.run(tmp_path, two, world.knows(lambda _: True))
+    assert result.n == 4
+    assert result.settings["dataset"] == "squad+triviaqa"
+    assert set(result.settings["rules"]) == {"squad", "triviaqa"}
+
+
+def test_unanswerable_questions(world: Any, tmp_path: Path) -> None:
+    asked = [replace(world.questions(2)[0], answers=(), answerable=False), world.questions(2)[1]]
+    result = world.run(
+        tmp_path / "a", [replace(q, dataset="musique") for q in asked], world.knows(lambda _: True)
+    )
+    assert (result["em"].value, result["em"].n, result["em"].left_out) == (1.0, 1, 1)
+    assert result["refusal_recall"].value == 0.0
+    result = world.run(
+        tmp_path / "b", [replace(q, dataset="factbook") for q in asked], world.knows(lambda _: True)
+    )
+    assert (result["em"].value, result["em"].n) == (0.5, 2)
+
+
+def test_a_data_set_of_ones_own_gets_the_default_rules_by_name(world: Any, tmp_path: Path) -> None:
+    result = world.run(tmp_path, world.questions(1, dataset="my questions"), world.knows(lambda _: True))
+    assert result.settings["rules"]["my questions"]["name"] == "default"
+
+
+def test_leaks_are_stamped(world: Any, tmp_path: Path) -> None:
+    asked = world.questions(4)
+    training = [Question("other-id", "WHAT is thing 2", ("x",)), Question("z", "Something else?", ("y",))]
+    result = world.run(tmp_path / "a", asked, world.knows(lambda _: True), train_questions=training)
+    assert (result.leaks.checked, result.leaks.count, result.leaks.ids) == (True, 1, ("q2",))
+    clean = world.run(tmp_path / "b", asked, world.knows(lambda _: True), train_questions=training[1:])
+    assert (clean.leaks.checked, clean.leaks.count) == (True, 0)
+
+
+class Judge(Reward):
+    """A reward that fails on one question and gives nonsense on another."""
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        """By question id."""
+        assert engine is not None
+        special = {"q1": Score(0.0, {}, "the judge did not answer"), "q2": Score(float("nan"), {"x": 1.0})}
+        return [special.get(t.question.id, Score(0.5, {"x": 0.5})) for t in trajectories]
+
+
+def test_rewards_that_do_not_exist_are_left_out_with_a_count(world: Any, tmp_path: Path) -> None:
+    result = world.run(tmp_path, world.questions(4), world.knows(lambda _: True), reward=Judge())
+    assert (result["reward"].value, result["reward"].n, result["reward"].left_out) == (0.5, 2, 2)
+    assert result["reward/x"].value == 0.5
+    told = {row["id"]: row["invalid"] for row in _lines(tmp_path / "rewards.jsonl")}
+    assert told == {"q0": "", "q1": "the judge did not answer", "q2": "total is nan", "q3": ""}
+    scored = {t.question.id: t.score for t in result.trajectories()}
+    assert scored["q0"] == Score(0.5, {"x": 0.5})
+    assert scored["q1"] == Score(0.0, {}, "the judge did not answer")
+
+
+def test_progress_shows_the_running_score_and_the_time_left(world: Any, tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    world.run(
+        tmp_path, world.questions(5), world.knows(lambda i: i < 2), progress=seen.append, rollout_batch=1
+    )
+    assert [now.em for now in seen] == pytest.approx([1, 1, 2 / 3, 1 / 2, 2 / 5])
+    assert seen[-1].remaining_s == 0.0
+    assert seen[0].line().startswith("1/5 · EM 1.000 · F1 1.000 · valid 1.000 · 0:0")
+    late = Progress(3, 10, None, 0.25, 0.5, faults=2, elapsed_s=9.0, remaining_s=3725.2)
+    assert late.line() == "3/10 · F1 0.250 · valid 0.500 · 2 failed · 1:02:05 left"
