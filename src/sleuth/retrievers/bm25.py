@@ -16,8 +16,8 @@ from sleuth.retrievers.base import Retriever, check_k, check_queries
 from sleuth.retrievers.index import ENGINE, K1, B, OpenIndex, engine_version
 from sleuth.types import Hit
 
-PARALLEL_FROM = 16
-"""Smallest batch that is shared among threads; for fewer queries starting them costs more than they save."""
+SHARE = 16
+"""Queries a thread takes at a time; smaller batches are not shared, since starting threads costs more."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,15 @@ class BM25(Retriever):
         k, queries = check_k(k), check_queries(queries)
         index = self._index
 
-        def find(query: str) -> list[Hit]:
-            return index.find(query, k, self.title_boost)
+        def find(some: Sequence[str]) -> list[list[Hit]]:
+            return [index.find(query, k, self.title_boost) for query in some]
 
         num_threads = _num_cores()
-        if len(queries) < PARALLEL_FROM or num_threads == 1:
-            return [find(query) for query in queries]
+        if len(queries) <= SHARE or num_threads == 1:
+            return find(queries)
+        shares = [queries[i : i + SHARE] for i in range(0, len(queries), SHARE)]
         with ThreadPoolExecutor(num_threads) as pool:
-            return list(pool.map(find, queries))
+            return [hits for found in pool.map(find, shares) for hits in found]
 
     def identity(self) -> dict[str, str]:
         """Engine, version, parameters and the hash of the passages."""

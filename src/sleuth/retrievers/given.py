@@ -86,7 +86,8 @@ class Paragraphs(Retriever):
 
     @cached_property
     def _mean_length(self) -> float:
-        return sum(counts.total() for _, counts in self._counted) / len(self._counted)
+        """Terms per passage; 1 where every passage is empty, which nothing matches anyway."""
+        return sum(counts.total() for _, counts in self._counted) / len(self._counted) or 1.0
 
     @cached_property
     def _idf(self) -> dict[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -17,13 +17,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers import analysis
+from sleuth.retrievers import analysis, pruning
 from sleuth.retrievers.manifest import Manifest, check_files, read_manifest
 from sleuth.retrievers.passages import PassageReader
 from sleuth.types import Hit, Passage
 
 if TYPE_CHECKING:
     import tantivy
+
+Found = tuple[float, "tantivy.DocAddress"]
+"""Score, to five digits, and place in the engine."""
 
 ENGINE = "tantivy"
 K1, B = 1.2, 0.75
@@ -32,8 +35,12 @@ K1, B = 1.2, 0.75
 MAX_TERMS = 1024
 """A query keeps at most this many distinct terms, the rarest: a megabyte of text must not take minutes."""
 
+PRUNE_FROM = 250_000
+"""Passages; in a smaller index reading every list costs less than finding out which can be skipped."""
+
 _FOLDER = "tantivy"
 _HEAP_BYTES = 200_000_000
+_TIE_ROOM = 32  # passages asked for beyond the k-th, which settles most ties at the first try
 _TIE_GROWTH = 8
 _OPENING_TRIES = 5
 
@@ -119,42 +126,96 @@ class OpenIndex:
         Scores count as equal when they agree to five digits, since the last bits of a
         single-precision sum depend on how the index happens to be cut into segments.
         """
-        built = self._query(analysis.query_terms(query), title_boost)
-        if built is None:
-            return []
-        last = min(k, self.manifest.num_passages) - 1
-        limit = last + 2
-        while True:
-            try:
-                found = self._searcher.search(built, limit, count=False).hits
-            except ValueError as error:
-                raise RetrievalError(f"the index does not answer: {error}") from error
-            scores = [float(f"{score:.5g}") for score, _ in found]
-            # All that tie with the last one are needed to tell which of them have the smallest ids.
-            if len(found) < limit or scores[-1] < scores[last]:
-                break
-            limit = min(limit * _TIE_GROWTH, self.manifest.num_passages + 1)
-        best = [i for i, score in enumerate(scores) if i <= last or score == scores[last]]
-        rows = self._searcher.fast_field_values("row", [found[i][1] for i in best])
-        hits = [Hit(self._passages[row], scores[i]) for i, row in zip(best, rows, strict=True)]
-        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
-        return hits[: last + 1]
-
-    def _query(self, terms: list[str], title_boost: float) -> tantivy.Query | None:
-        from tantivy import Occur, Query
-
+        terms = analysis.query_terms(query)
         if len(terms) > MAX_TERMS:
             terms = self._rarest(terms)
-        clauses = [(Occur.Should, Query.term_query(self._schema, "text", t, "freq")) for t in terms]
-        if title_boost:
-            for term in terms:
-                in_title = Query.term_query(self._schema, "title", term, "freq")
-                clauses.append((Occur.Should, Query.boost_query(in_title, title_boost)))
-        return Query.boolean_query(clauses) if clauses else None
+        if not terms:
+            return []
+        k = min(k, self.manifest.num_passages)
+        try:
+            found = self._best(terms, k, title_boost)
+            rows = self._searcher.fast_field_values("row", [address for _, address in found])
+        except ValueError as error:
+            raise RetrievalError(f"the index does not answer: {error}") from error
+        hits = [Hit(self._passages[row], score) for (score, _), row in zip(found, rows, strict=True)]
+        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
+        return hits[:k]
 
-    def _rarest(self, terms: list[str]) -> list[str]:
-        counts = {term: self._searcher.doc_freq("text", term) for term in terms}
-        return sorted((t for t in terms if counts[t]), key=lambda t: (counts[t], t))[:MAX_TERMS]
+    def _best(self, words: list[str], k: int, title_boost: float) -> list[Found]:
+        """The best k passages and all that tie with the last of them."""
+        if self.manifest.num_passages < PRUNE_FROM:
+            return self._collect(_union([c for word in words for c in self._clauses(word, title_boost)]), k)
+        terms = self._terms(words, title_boost)
+        number = pruning.first_guess(terms, k) if terms else 0
+        while number:
+            found = self._collect(_led_by(terms, number), k)
+            floor = found[k - 1][0] if len(found) >= k else 0.0
+            needed = pruning.num_leading(terms, floor)
+            if needed <= number:
+                return found
+            number = pruning.affordable(terms, needed)
+        return []
+
+    def _collect(self, query: tantivy.Query, k: int) -> list[Found]:
+        """(Score, address) of the best k for `query` and of all that tie with the last of them."""
+        limit = k + _TIE_ROOM
+        while True:
+            limit = min(limit, self.manifest.num_passages + 1)
+            hits = self._searcher.search(query, limit, count=False).hits
+            found = [(float(f"{score:.5g}"), address) for score, address in hits]
+            if len(found) < limit or found[-1][0] < found[k - 1][0]:
+                break
+            limit *= _TIE_GROWTH
+        return [pair for pair in found if pair[0] >= found[min(k, len(found)) - 1][0]]
+
+    def _terms(self, words: list[str], title_boost: float) -> list[pruning.Term]:
+        """The words that occur, the one with the most to give first."""
+        total = self.manifest.num_passages
+        terms = []
+        for word in words:
+            if not (holders := self._searcher.doc_freq("text", word)):
+                continue
+            limit = pruning.bound(pruning.idf(holders, total), K1)
+            in_titles = self._searcher.doc_freq("title", word) if title_boost else 0
+            if in_titles:
+                limit += pruning.bound(pruning.idf(in_titles, total), K1, title_boost)
+            clauses = self._clauses(word, title_boost if in_titles else 0)
+            terms.append(pruning.Term(clauses, holders, limit))
+        return sorted(terms, key=lambda term: -term.bound)
+
+    def _clauses(self, word: str, title_boost: float) -> tuple[tantivy.Query, ...]:
+        from tantivy import Query
+
+        anywhere = Query.term_query(self._schema, "text", word, "freq")
+        if not title_boost:
+            return (anywhere,)
+        return anywhere, Query.boost_query(Query.term_query(self._schema, "title", word, "freq"), title_boost)
+
+    def _rarest(self, words: list[str]) -> list[str]:
+        counts = {word: self._searcher.doc_freq("text", word) for word in words}
+        return sorted((w for w in words if counts[w]), key=lambda w: (counts[w], w))[:MAX_TERMS]
+
+
+def _union(clauses: Sequence[tantivy.Query]) -> tantivy.Query:
+    """Any of the clauses; scores add up."""
+    from tantivy import Occur, Query
+
+    return Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+
+
+def _led_by(terms: Sequence[pruning.Term], number: int) -> tantivy.Query:
+    """Passages that hold one of the first `number` terms, scored by all.
+
+    One optional clause at a time around what is required, because tantivy reads a union of
+    optional clauses from end to end but skips through a single one.
+    """
+    from tantivy import Occur, Query
+
+    query = _union([clause for term in terms[:number] for clause in term.clauses])
+    for term in terms[number:]:
+        for clause in term.clauses:
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Should, clause)])
+    return query
 
 
 def _current(directory: Path) -> tuple[Manifest, Path]:

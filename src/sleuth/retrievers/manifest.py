@@ -64,9 +64,12 @@ def read_manifest(directory: Path) -> Manifest:
             f"{path}: index format {data.get('format')!r}, this version reads {FORMAT}; build the index again"
         )
     try:
-        return msgspec.convert(data, Manifest)
+        manifest = msgspec.convert(data, Manifest)
     except msgspec.ValidationError as error:
         raise RetrievalError(f"{path}: damaged ({error}); build the index again") from error
+    if Path(manifest.generation).name != manifest.generation:
+        raise RetrievalError(f"{path}: damaged (generation {manifest.generation!r}); build the index again")
+    return manifest
 
 
 def check_files(directory: Path, manifest: Manifest) -> None:
