@@ -19,7 +19,8 @@ from sleuth.corpora import open_corpus
 from sleuth.datasets import load_questions
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError, DataError, RetrievalError
-from sleuth.evaluation.runner import Evaluation, evaluate
+from sleuth.evaluation.result import Evaluation
+from sleuth.evaluation.runner import Progress, evaluate
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25, open_index
@@ -53,6 +54,8 @@ class Experiment:
     settings: tuple[str, ...] = ()
     tracker: str = ""
     """"trackio", "wandb" or "tensorboard": where metrics go besides metrics.jsonl."""
+    checks_leaks: bool = True
+    """Whether evaluations are held against the training questions, which must then be readable."""
     say: Say = field(default=print)
 
     @cached_property
@@ -173,7 +176,7 @@ class Experiment:
             "stopped": trained.stopped,
         }
         if evaluate and trained.stopped == "done":
-            summary |= self.evaluate("eval").headline()
+            summary |= headline(self.evaluate("eval"))
         return summary
 
     def warm_start(self, deadline_s: float | None = None) -> TrainResult:
@@ -203,7 +206,15 @@ class Experiment:
         return path
 
     def evaluate(self, name: str, engine: Engine | None = None) -> Evaluation:
-        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`."""
+        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`; continued if it was cut short."""
+        last = 0.0
+
+        def show(progress: Progress) -> None:
+            nonlocal last
+            if progress.elapsed_s - last >= PROGRESS_S or progress.done == progress.total:
+                last = progress.elapsed_s
+                self.say(f"{name}: {progress.line()}")
+
         return evaluate(
             self.eval_questions,
             protocol=self.recipe.protocol,
@@ -213,8 +224,20 @@ class Experiment:
             reward=self.recipe.reward,
             folder=self.folder / name,
             rollout_batch=self.recipe.scale.rollout_batch,
-            train_questions=self.train_questions,
+            train_questions=self.train_questions if self.checks_leaks else None,
+            progress=show,
         )
+
+
+PROGRESS_S = 15.0
+"""Seconds between two lines of evaluation progress."""
+
+
+def headline(evaluation: Evaluation) -> dict[str, Any]:
+    """The figures to print, with their intervals."""
+    names = ("em", "f1", "valid_format", "searches")
+    figures = {name: evaluation.metrics[name].to_dict() for name in names if name in evaluation.metrics}
+    return {"n": evaluation.n, **figures, "faults": evaluation.faults, "leaks": evaluation.leaks.count}
 
 
 def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from sleuth.evaluation.statistics import Estimate
 
 
 def print_json(value: Any) -> None:
@@ -33,3 +36,16 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: st
 def warn(line: str) -> None:
     """A remark on standard error, so that standard output stays parseable."""
     print(f"sleuth: {line}", file=sys.stderr)
+
+
+def print_figures(title: str, rows: Sequence[tuple[str, Mapping[str, Estimate]]]) -> None:
+    """Headline figures with 95 % intervals, one row a system."""
+    from sleuth.evaluation.figures import figure, interval, number
+    from sleuth.evaluation.report import HEADLINE
+
+    headers = ["", *(f"{figure(name).label} ({figure(name).unit})" for name in HEADLINE), "n"]
+    lines = []
+    for name, metrics in rows:
+        cells = [f"{number(metrics[m].value, m)} {interval(metrics[m], m)}" for m in HEADLINE]
+        lines.append([name, *cells, str(metrics["em"].n)])
+    print_table(headers, lines, title=title)

@@ -1,0 +1,64 @@
+"""sleuth demo: the whole story on real input, on two cores and no GPU.
+
+Index the World Factbook, score the untrained model on held-out multi-hop questions, warm-start
+it, train Eval-RAR with GRPO, and score it again after each stage. What GRPO adds is reported as
+it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from sleuth.cli.output import print_figures, print_json, warn
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument(
+        "--recipe", default="eval-rar/cpu", metavar="NAME", help="what to train (default eval-rar/cpu)"
+    )
+    parser.add_argument(
+        "--model", default="", metavar="M", help="another Hugging Face model than SmolLM2-135M"
+    )
+    parser.add_argument("--index", default="", metavar="DIR", help="another index than the Factbook's")
+    parser.add_argument("--minutes", type=float, default=17.0, help="time to aim for (default 17)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("runs/demo"), metavar="RUN", help="run folder"
+    )
+    parser.add_argument("--json", action="store_true", help="machine-readable result")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the demo, or continue it where it was stopped."""
+    from sleuth.demo import Demo
+    from sleuth.errors import ConfigError
+    from sleuth.experiment import Experiment
+    from sleuth.recipes import load_recipe
+
+    if not arguments.minutes > 0:
+        raise ConfigError(f"--minutes must be more than 0, not {arguments.minutes}")
+    recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
+    if arguments.model:
+        recipe = recipe.sized(model=arguments.model)
+    began = time.monotonic()
+    experiment = Experiment(
+        recipe, arguments.output, index=arguments.index, say=lambda line: _say(began, line)
+    )
+    story = Demo(experiment, began + 60 * arguments.minutes).run()
+    if arguments.json:
+        print_json(story.to_dict())
+        return 0
+    print_figures(f"{recipe.name} on {story.n} held-out questions", story.rows)
+    for note in story.notes:
+        print(f"- {note}")
+    print(f"\nresult: {arguments.output / 'result.json'}\nreport: {arguments.output / 'report.html'}")
+    print(f'try next:\n  sleuth ask "{story.example}" --index {story.index} --run {arguments.output}')
+    return 0
+
+
+def _say(began: float, line: str) -> None:
+    minutes, seconds = divmod(int(time.monotonic() - began), 60)
+    warn(f"[{minutes:02d}:{seconds:02d}] {line}")

@@ -1,0 +1,164 @@
+"""Demo: the stages of an experiment fitted into a given time, and told as a table and a page.
+
+The time goes first to what makes the figures honest (three evaluations of the same questions),
+then to the warm start, then to as many GRPO steps as are left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from sleuth.evaluation.compare import compare
+from sleuth.evaluation.report import ReportRow, write_report
+from sleuth.evaluation.result import Evaluation
+from sleuth.evaluation.statistics import Estimate
+from sleuth.experiment import Experiment, headline
+from sleuth.types import Trajectory
+
+WARM_START_SHARE = 0.5
+"""Of the time that is left after the first evaluation, its two repetitions set aside."""
+SHOWN = 10
+"""Trajectories in the report."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """What the demo found."""
+
+    rows: list[tuple[str, Mapping[str, Estimate]]]
+    """Stage → figures."""
+    notes: list[str]
+    n: int
+    """Held-out questions."""
+    index: str
+    example: str
+    """A question to ask next."""
+    details: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of result.json."""
+        return self.details
+
+
+class Demo:
+    """Runs an experiment stage by stage; a stage that was finished before is not run again."""
+
+    def __init__(self, experiment: Experiment, deadline: float) -> None:
+        """`deadline` on the monotonic clock; a stage that is under way may end a little later."""
+        self.experiment = experiment
+        self.deadline = deadline
+
+    def run(self) -> Story:
+        """All stages, then result.json and report.html in the run folder."""
+        experiment, say = self.experiment, self.experiment.say
+        experiment.save_recipe()
+        say(
+            f"{len(experiment.train_questions)} training and {len(experiment.eval_questions)} held-out questions"
+        )
+        base = self._evaluate("eval-base")
+        repeat_s = base.seconds
+        try:
+            left = self._left() - 2 * repeat_s
+            warm = experiment.warm_start(deadline_s=max(30.0, WARM_START_SHARE * left))
+            say(f"warm start: {warm.steps} updates")
+            warmed = self._evaluate("eval-warm-start")
+            trained = experiment.reinforce(deadline_s=max(30.0, self._left() - 1.1 * warmed.seconds))
+            say(f"GRPO: {trained.steps} steps ({trained.stopped})")
+            experiment.save_model()
+        finally:
+            experiment.close()
+        final = self._evaluate("eval-grpo")
+        stages = {"untrained": base, "after warm start": warmed, "after GRPO": final}
+        notes = self._notes(stages, warm.steps, trained.steps)
+        return self._tell(stages, notes)
+
+    def _left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def _evaluate(self, name: str) -> Evaluation:
+        evaluation = self.experiment.evaluate(name)
+        em, valid = (evaluation.metrics[m].value or 0.0 for m in ("em", "valid_format"))
+        self.experiment.say(
+            f"{name}: EM {100 * em:.1f} %, valid format {100 * valid:.1f} %, {evaluation.seconds:.0f} s"
+        )
+        return evaluation
+
+    def _notes(self, stages: Mapping[str, Evaluation], updates: int, steps: int) -> list[str]:
+        """What a reader must know beside the table."""
+        final, warmed = stages["after GRPO"], stages["after warm start"]
+        difference = compare([warmed.folder, final.folder], anyway=True).columns[1].differences["em"]
+        scale = self.experiment.recipe.scale
+        notes = [
+            f"warm start: {updates} updates of {scale.warm_start_batch} demonstrations; "
+            f"GRPO: {steps} steps of {scale.batch} questions x {_group(self.experiment)} rollouts",
+            "brackets: 95 % bootstrap intervals over questions, decoding is greedy",
+        ]
+        if difference.value is not None and difference.low is not None and difference.high is not None:
+            verdict = (
+                "an improvement"
+                if difference.low > 0
+                else "a loss"
+                if difference.high < 0
+                else "within noise"
+            )
+            notes.append(
+                f"GRPO over warm start: {100 * difference.value:+.1f} EM points "
+                f"[{100 * difference.low:+.1f}, {100 * difference.high:+.1f}], {verdict}"
+            )
+        if leaks := max(stage.leaks.count for stage in stages.values()):
+            notes.append(f"{leaks} evaluation questions were among the training questions")
+        return notes
+
+    def _tell(self, stages: Mapping[str, Evaluation], notes: list[str]) -> Story:
+        experiment = self.experiment
+        final = stages["after GRPO"]
+        details: dict[str, Any] = {
+            "recipe": experiment.recipe.name,
+            "model": experiment.recipe.scale.model,
+            "stages": {name: headline(stage) | {"seconds": stage.seconds} for name, stage in stages.items()},
+            "notes": notes,
+            "settings": final.settings,
+            "versions": final.versions,
+        }
+        path = experiment.folder / "result.json"
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(details), indent=2) + b"\n")
+        write_report(
+            experiment.folder / "report.html",
+            title=f"{experiment.recipe.name} on {final.n} held-out questions",
+            rows=[ReportRow.of(name, stage) for name, stage in stages.items()],
+            metrics=_rows(experiment),
+            trajectories=_telling(list(final.trajectories())),
+            notes=notes,
+        )
+        retriever: Any = experiment.retriever
+        return Story(
+            rows=[(name, stage.metrics) for name, stage in stages.items()],
+            notes=notes,
+            n=final.n,
+            index=str(getattr(retriever, "path", "")),
+            example=experiment.eval_questions[0].text.replace('"', "'"),
+            details=details,
+        )
+
+
+def _group(experiment: Experiment) -> int:
+    return experiment.recipe.algorithm.group_size
+
+
+def _rows(experiment: Experiment) -> list[dict[str, Any]]:
+    path = experiment.folder / "metrics.jsonl"
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def _telling(trajectories: list[Trajectory]) -> list[Trajectory]:
+    """Right and wrong ones in turn, so that a reader sees both."""
+    right = [t for t in trajectories if t.score and t.score.total >= 1]
+    wrong = [t for t in trajectories if t not in right]
+    mixed = [t for pair in zip(right, wrong, strict=False) for t in pair]
+    rest = [t for t in [*right, *wrong] if t not in mixed]
+    return [*mixed, *rest][:SHOWN]
