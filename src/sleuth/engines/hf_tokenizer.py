@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from sleuth.engines.base import Message
@@ -43,6 +44,26 @@ class HFTokenizer:
         """Text of tokens, special tokens left out, spaces as they are."""
         text: str = self.hf.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
+
+    def to_text(self, tokens: Sequence[int]) -> str:
+        """The context as text for a server that encodes it itself, with its control tokens spelled out.
+
+        Control tokens that were plain text here lose their first character to "‹": the server
+        could not tell them from real ones. A start token the server adds by itself is left out.
+        """
+        by_id = {i: text for text, i in self._control.items()}
+        tokens = list(tokens)
+        start = self._start()
+        if start and tokens[:1] == start:
+            del tokens[0]
+        pieces = []
+        for is_control, run in groupby(tokens, key=by_id.__contains__):
+            ids = list(run)
+            if is_control:
+                pieces.append("".join(by_id[i] for i in ids))
+            else:
+                pieces.append(self._splitter.sub(lambda m: "‹" + m[0][1:], self.decode(ids)))
+        return "".join(pieces)
 
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """Tokens of the chat template around these turns, ending where the assistant starts to write.

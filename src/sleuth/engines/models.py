@@ -25,23 +25,45 @@ def load_model(name: str, dtype: str = "auto", device: str = "auto") -> tuple[nn
     dtype "auto" is bfloat16 on CUDA and float32 elsewhere; device "auto" is CUDA if there is one.
     Code that a repository ships is never run. Raises EngineError in one line.
     """
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     target = pick_device(device)
     kind = pick_dtype(dtype, target)
+    tokenizer = load_tokenizer(name)
+    with _loading(name) as (source, options):
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=kind, **options)
+        return model.to(target).eval(), tokenizer
+
+
+def load_tokenizer(name: str) -> Any:
+    """The Hugging Face tokenizer of a model by the same names. Raises EngineError in one line."""
+    from transformers import AutoTokenizer
+
+    with _loading(name) as (source, options):
+        return AutoTokenizer.from_pretrained(source, **options)
+
+
+def declared_length(name: str) -> int | None:
+    """The context length in tokens that a model's config declares, if it does."""
+    from transformers import AutoConfig
+
+    with _loading(name) as (source, options):
+        config = AutoConfig.from_pretrained(source, **options).get_text_config(decoder=True)
+    length = getattr(config, "max_position_embeddings", None)
+    return None if length is None else int(length)
+
+
+@contextmanager
+def _loading(name: str) -> Iterator[tuple[str, dict[str, bool]]]:
+    """(path or hub name, options) to load from; every failure leaves as a one-line EngineError."""
     source = _source(name)
-    reachable = _hub_answers()
-    options = {"trust_remote_code": False, "local_files_only": not reachable}
+    reachable = Path(source).is_dir() or _hub_answers()
     try:
         with quiet():
-            tokenizer = AutoTokenizer.from_pretrained(source, **options)
-            model = AutoModelForCausalLM.from_pretrained(source, dtype=kind, **options)
-        return model.to(target).eval(), tokenizer
+            yield source, {"trust_remote_code": False, "local_files_only": not reachable}
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         # What transformers, safetensors and the hub client raise for a missing, damaged or foreign model.
-        offline = (
-            "" if reachable or Path(source).is_dir() else "no such folder, and the hub cannot be reached: "
-        )
+        offline = "" if reachable else "no such folder, and the hub cannot be reached: "
         raise EngineError(f"cannot load model {name!r}: {offline}{_first_line(error)}") from error
 
 
