@@ -5,8 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 from transformers import (
+    Gemma2Config,
+    Gemma2ForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
+    MambaConfig,
+    MambaForCausalLM,
     MistralConfig,
     MistralForCausalLM,
     Qwen2Config,
@@ -17,10 +21,9 @@ from transformers import (
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.algorithms.sft import SFT
-from sleuth.errors import TrainingError
-from sleuth.training.layout import common_prefix, micro_batches
+from sleuth.errors import ConfigError, TrainingError
 from sleuth.training.policy import Policy
-from sleuth.training.update import accumulate_gradients, can_share, compute_logprobs, output_logits
+from sleuth.training.update import accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Signal, Trajectory
 
 TINY = {
@@ -126,15 +129,22 @@ def test_micro_batches_change_nothing(budget: int):
     assert figures.policy_tokens == sum(t.response_length for t in GROUP)
 
 
-def test_logprobs_are_those_of_a_plain_forward_pass():
-    policy = tiny()
-    found = compute_logprobs(policy, GROUP, temperature=0.7)
+def expected_logprobs(policy: Policy, trajectory: Trajectory, temperature: float) -> torch.Tensor:
+    ids = torch.tensor([trajectory.tokens])
+    with torch.no_grad():
+        logits = policy.model(ids).logits[0].float() / temperature
+    every = torch.log_softmax(logits[:-1], -1).gather(1, ids[0, 1:, None])[:, 0]
+    return every[torch.tensor(trajectory.loss_mask[1:])]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("budget", [1, 10_000])
+def test_logprobs_are_those_of_a_plain_forward_pass(family: str, budget: int):
+    policy = tiny(family)
+    found = compute_logprobs(policy, GROUP, temperature=0.7, micro_batch_tokens=budget)
     for trajectory, logprobs in zip(GROUP, found, strict=True):
-        ids = torch.tensor([trajectory.tokens])
-        logits = policy.model(ids).logits[0].float() / 0.7
-        expected = torch.log_softmax(logits[:-1], -1).gather(1, ids[0, 1:, None])[:, 0]
-        mask = torch.tensor(trajectory.loss_mask[1:])
-        assert torch.allclose(logprobs, expected[mask], atol=1e-5)
+        assert not logprobs.requires_grad
+        assert torch.allclose(logprobs, expected_logprobs(policy, trajectory, 0.7), atol=1e-5)
 
 
 def test_what_the_world_says_carries_no_loss():
@@ -175,44 +185,115 @@ def test_a_response_without_prompt_is_refused():
         compute_logprobs(tiny(), [naked])
 
 
-def test_sliding_windows_are_computed_as_plain_rows():
+@pytest.mark.parametrize(
+    ("changes", "obstacle"), [({"sliding_window": 8}, "sliding"), ({"sliding_window": None}, "")]
+)
+def test_sliding_windows_are_computed_as_plain_rows(changes: dict[str, int | None], obstacle: str):
     torch.manual_seed(0)
-    windowed = Policy(MistralForCausalLM(MistralConfig(**TINY, sliding_window=8)), precision="float32")
-    assert not can_share(windowed)
-    figures, _ = gradients(windowed)
-    assert figures.shared == 0.0
+    policy = Policy(MistralForCausalLM(MistralConfig(**TINY, **changes)), precision="float32")
+    figures, found = gradients(policy)
+    assert obstacle in figures.obstacle
+    assert figures.shared == (0.0 if obstacle else 1.0)
+    assert relative(found, gradients(policy, share_prefix=False, micro_batch_tokens=1)[1]) < 1e-5
 
 
 def test_gradient_checkpointing_computes_plain_rows_with_the_same_gradients():
     _, expected = gradients(tiny())
     model = tiny().model
+    model.config.attention_dropout = 0.5
+    for layer in model.model.layers:
+        layer.self_attn.attention_dropout = 0.5  # would act in the training mode that checkpointing needs
     policy = Policy(model, precision="float32", gradient_checkpointing=True)
-    assert not can_share(policy)
     figures, found = gradients(policy)
-    assert figures.shared == 0.0
+    assert (figures.shared, figures.obstacle) == (0.0, "gradient checkpointing keeps no cache")
     assert relative(found, expected) < 1e-5
     assert not policy.model.training
 
 
-def test_output_scalings_of_other_families():
+def test_a_model_whose_cache_is_its_own_is_computed_as_plain_rows():
+    torch.manual_seed(0)
+    config = MambaConfig(vocab_size=97, hidden_size=16, num_hidden_layers=2, state_size=4)
+    policy = Policy(MambaForCausalLM(config), precision="float32")
+    figures, found = gradients(policy)
+    assert figures.obstacle
+    assert figures.shared == 0.0
+    assert relative(found, gradients(policy, micro_batch_tokens=1)[1]) < 1e-5
+
+
+@pytest.mark.parametrize("share_prefix", [True, False])
+def test_capped_logits_are_those_of_the_whole_model(share_prefix: bool):
+    torch.manual_seed(0)
+    config = Gemma2Config(
+        **TINY, head_dim=8, final_logit_softcapping=0.05, layer_types=["full_attention"] * 2
+    )
+    policy = Policy(Gemma2ForCausalLM(config), precision="float32")
+    found = compute_logprobs(policy, GROUP, temperature=0.7, share_prefix=share_prefix)
+    for trajectory, logprobs in zip(GROUP, found, strict=True):
+        assert torch.allclose(logprobs, expected_logprobs(policy, trajectory, 0.7), atol=1e-5)
+
+
+def test_chunks_of_logits_change_nothing(monkeypatch: pytest.MonkeyPatch):
+    figures, whole = gradients(tiny())
+    monkeypatch.setattr("sleuth.training.forward.CHUNK", 97 * 3)
+    monkeypatch.setattr("sleuth.training.forward.KEPT", 97 * 10)
+    split, found = gradients(tiny())
+    assert relative(found, whole) < 1e-6
+    assert split.entropy == pytest.approx(figures.entropy, rel=1e-6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bfloat16_gradients_point_the_same_way(family: str):
+    torch.manual_seed(0)
+    config, model = FAMILIES[family]
+    extra = {"head_dim": 8} if family == "qwen3" else {}
+    policy = Policy(model(config(**TINY, **extra)), precision="bfloat16")
+    assert all(p.dtype == torch.float32 for p in policy.trainable_parameters())
+    figures, shared = gradients(policy)
+    _, plain = gradients(policy, share_prefix=False)
+    _, exact = gradients(tiny(family))
+    assert figures.shared == 1.0
+    for found in (shared, plain):
+        assert float(torch.nn.functional.cosine_similarity(found, exact, dim=0)) > 0.99
+
+
+def test_prefix_is_computed_once_however_small_the_batches():
     policy = tiny()
-    states = torch.randn(3, 32)
-    plain = output_logits(policy.model, states)
-    policy.model.config.final_logit_softcapping = 2.0  # type: ignore[union-attr]
-    assert torch.allclose(output_logits(policy.model, states), torch.tanh(plain / 2) * 2)
+    whole, _ = gradients(policy, signals=SIGNALS[:3])
+    split, _ = gradients(policy, signals=SIGNALS[:3], micro_batch_tokens=1)
+    assert split.tokens <= whole.tokens
 
 
-def test_common_prefix():
-    assert common_prefix([[1, 2, 3], [1, 2, 4, 5], [1, 2]]) == 2
-    assert common_prefix([[1], [2]]) == 0
-    assert common_prefix([[1, 2]]) == 2
+@pytest.mark.parametrize("bad", [-1, 97])
+def test_a_token_that_the_model_lacks_is_refused(bad: int):
+    foreign = Trajectory(
+        Question("q7", "?", ()), (Segment("prompt", "", (1,)), Segment("policy", "", (bad,)))
+    )
+    with pytest.raises(TrainingError, match=f"'q7': token {bad} is not in the model's vocabulary of 97"):
+        compute_logprobs(tiny(), [foreign])
 
 
-def test_batches_keep_a_group_together_and_respect_the_budget():
-    batches = micro_batches(GROUP, 10_000)
-    assert [[s.index for s in b.sequences] for b in batches] == [[0, 1, 2], [3, 4]]
-    assert [b.prefix for b in batches] == [20, 31]
-    for budget in (1, 40, 55):
-        parts = micro_batches(GROUP, budget)
-        assert sorted(s.index for b in parts for s in b.sequences) == [0, 1, 2, 3, 4]
-        assert all(b.num_tokens <= budget or len(b.sequences) == 1 for b in parts)
+def test_lengths_must_agree():
+    policy = tiny()
+    with pytest.raises(TrainingError, match="'q20'"):
+        accumulate_gradients(policy, SFT(), [Signal(GROUP[0], (1.0,))])
+    with pytest.raises(TrainingError, match="'q20'"):
+        accumulate_gradients(policy, GRPO(beta=0.0), SIGNALS[:1], old_logprobs=[torch.zeros(2)])
+
+
+@pytest.mark.parametrize("options", [{"temperature": -1.0}, {"micro_batch_tokens": 0}])
+def test_bad_settings_are_refused(options: dict[str, float]):
+    with pytest.raises(TrainingError, match=next(iter(options))):
+        compute_logprobs(tiny(), GROUP, **options)  # type: ignore[arg-type]
+
+
+def test_a_penalty_needs_the_reference():
+    with pytest.raises(ConfigError, match="reference"):
+        accumulate_gradients(tiny(), GRPO(beta=0.1), SIGNALS)
+
+
+def test_temperature_zero_counts_as_one():
+    policy = tiny()
+    for a, b in zip(
+        compute_logprobs(policy, GROUP, temperature=0.0), compute_logprobs(policy, GROUP), strict=True
+    ):
+        assert torch.equal(a, b)

@@ -22,7 +22,7 @@ Aggregation = Literal["sequence", "token"]
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Per-token tensors of N trajectories, right-padded to T policy-or-world response tokens.
+    """Per-token tensors of N trajectories: their policy tokens in order, right-padded to T.
 
     Everything is float32 of shape [N, T] except `mask` (bool, True on policy tokens).
     """
@@ -37,6 +37,7 @@ class TokenBatch:
     ref_logprobs_N_T: Tensor | None = None
     """log π_ref; None when the loss has no KL term."""
     entropy_N_T: Tensor | None = None
+    """Of the whole next-token distribution, in nats; carries no gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Loss:
 
     value: Tensor
     metrics: dict[str, float]
+    """Means over the micro-batch's policy tokens; an update averages them by policy tokens."""
 
 
 class Algorithm(ABC):
@@ -52,10 +54,13 @@ class Algorithm(ABC):
 
     group_size: int
     """Rollouts per question."""
-    needs_reference: bool
-    """Whether the loss uses log π_ref."""
     num_updates: int
     """Optimiser passes over one batch of rollouts (μ)."""
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the loss uses log π_ref."""
+        return False
 
     @abstractmethod
     def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
@@ -75,3 +80,7 @@ class Algorithm(ABC):
     @abstractmethod
     def normaliser(self, signals: Sequence[Signal]) -> float:
         """The denominator for `loss` over a whole update."""
+
+    def is_idle(self, signal: Signal) -> bool:
+        """Whether this signal adds exactly nothing to loss and gradient, so that it need not be computed."""
+        return not signal.weights

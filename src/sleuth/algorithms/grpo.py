@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sleuth.algorithms.base import Aggregation, Algorithm, KLEstimator, Loss, TokenBatch
 from sleuth.errors import ConfigError, RewardError
 from sleuth.types import Signal, Trajectory
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Scaling = Literal["std", "std_floor", "none"]
 
@@ -28,16 +31,24 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
     std: (r − mean) / (std + 1e-6); std_floor: (r − mean) / max(std, ε_std), EviOmni's clip from
     below; none: r − mean. std is the sample standard deviation (n − 1), as in TRL and verl.
     A group of one and a group of equal rewards have advantage 0: there is nothing to compare.
+    Raises RewardError for rewards that are not finite, or too far apart to be compared.
     """
+    if not all(math.isfinite(reward) for reward in rewards):
+        raise RewardError(f"a reward is not a finite number: {list(rewards)}")
     count = len(rewards)
-    if count < 2 or all(reward == rewards[0] for reward in rewards):
+    if _are_equal(rewards):
         return [0.0] * count
-    mean = math.fsum(rewards) / count
+    # fsum is exact, so that the order of a group changes nothing.
+    mean = math.fsum(reward / count for reward in rewards)
+    centred = [reward - mean for reward in rewards]
+    # hypot does not overflow where a sum of squares would.
+    std = math.hypot(*centred) / math.sqrt(count - 1)
+    if not math.isfinite(std):
+        raise RewardError(f"the rewards are too far apart: {list(rewards)}")
     if scale == "none":
-        return [reward - mean for reward in rewards]
-    std = math.sqrt(math.fsum((reward - mean) ** 2 for reward in rewards) / (count - 1))
+        return centred
     divisor = max(std, std_floor) if scale == "std_floor" else std + STD_EPSILON
-    return [(reward - mean) / divisor for reward in rewards]
+    return [deviation / divisor for deviation in centred]
 
 
 @dataclass(frozen=True)
@@ -89,7 +100,7 @@ class GRPO(Algorithm):
             raise ConfigError("grpo.scale='std_floor' needs std_floor > 0")
 
     @property
-    def needs_reference(self) -> bool:  # type: ignore[override]
+    def needs_reference(self) -> bool:
         """Only the KL term looks at the reference policy."""
         return self.beta > 0
 
@@ -102,8 +113,9 @@ class GRPO(Algorithm):
         signals: list[Signal] = []
         for group in groups:
             usable = [t for t in group if t.score is not None and not t.fault and not t.score.invalid]
-            advantages = group_advantages([_reward(t) for t in usable], self.scale, self.std_floor)
-            if self.drop_zero_variance and not any(advantages):
+            rewards = [_reward(t) for t in usable]
+            advantages = group_advantages(rewards, self.scale, self.std_floor)
+            if self.drop_zero_variance and _are_equal(rewards):
                 continue
             signals += [
                 Signal(t, (advantage,) * t.response_length)
@@ -119,21 +131,37 @@ class GRPO(Algorithm):
         return float(max(1, sum(len(signal.weights) for signal in signals)))
 
     def loss(self, batch: TokenBatch, normaliser: float) -> Loss:
-        """Clipped surrogate plus β KL (eq. 3)."""
+        """Clipped surrogate plus β KL (eq. 3). Raises ConfigError if β > 0 and log π_ref is missing."""
         from sleuth.algorithms import objectives
 
+        mask, advantages = batch.mask_N_T, batch.weights_N_T
         low, high = self.epsilon, self.epsilon_high or self.epsilon
-        ratio_N_T = objectives.ratio(batch.logprobs_N_T, batch.old_logprobs_N_T)
-        per_token = objectives.clipped_surrogate(ratio_N_T, batch.weights_N_T, low, high)
-        if self.beta > 0 and batch.ref_logprobs_N_T is not None:
-            kl_N_T = objectives.kl_per_token(batch.logprobs_N_T, batch.ref_logprobs_N_T, self.kl)
-            per_token = per_token + self.beta * kl_N_T
-        clipped = objectives.is_clipped(ratio_N_T.detach(), batch.weights_N_T, low, high)
+        logprobs_N_T = objectives.where_masked(batch.logprobs_N_T, mask)
+        ratio_N_T = objectives.ratio(logprobs_N_T, _masked(batch.old_logprobs_N_T, mask))
+        per_token = objectives.clipped_surrogate(ratio_N_T, advantages, low, high)
+        if self.beta > 0:
+            reference = _masked(batch.ref_logprobs_N_T, mask)
+            if reference is None:
+                raise ConfigError(f"grpo.beta={self.beta} needs the reference policy's log-probabilities")
+            per_token = per_token + self.beta * objectives.kl_per_token(logprobs_N_T, reference, self.kl)
+        clipped = objectives.is_clipped(ratio_N_T.detach(), advantages, low, high)
         metrics = {
-            "ratio": objectives.masked_mean(ratio_N_T.detach(), batch.mask_N_T),
-            "clip_fraction": objectives.masked_mean(clipped.float(), batch.mask_N_T),
+            "ratio": objectives.masked_mean(ratio_N_T.detach(), mask),
+            "clip_fraction": objectives.masked_mean(clipped.float(), mask),
         }
-        return Loss(objectives.aggregate(per_token, batch.mask_N_T, self.aggregation, normaliser), metrics)
+        return Loss(objectives.aggregate(per_token, mask, self.aggregation, normaliser), metrics)
+
+    def is_idle(self, signal: Signal) -> bool:
+        """Advantage 0 and no KL term; see Algorithm.is_idle."""
+        return self.beta == 0 and not any(signal.weights)
+
+
+def _masked(values: Tensor | None, mask: Tensor) -> Tensor | None:
+    return None if values is None else values.where(mask, 0.0)
+
+
+def _are_equal(rewards: Sequence[float]) -> bool:
+    return all(reward == rewards[0] for reward in rewards)
 
 
 def _reward(trajectory: Trajectory) -> float:

@@ -13,7 +13,7 @@ from torch import Tensor
 from sleuth.algorithms.base import Aggregation, KLEstimator
 
 LOG_RATIO_LIMIT = 20.0
-"""log π_ref − log π is clamped to ± this before exp: one improbable token must not make the loss infinite."""
+"""Log-ratios are clamped to ± this before exp or square: one improbable token must not make the loss infinite."""
 
 
 def kl_per_token(logprobs_N_T: Tensor, ref_logprobs_N_T: Tensor, estimator: KLEstimator) -> Tensor:
@@ -22,25 +22,27 @@ def kl_per_token(logprobs_N_T: Tensor, ref_logprobs_N_T: Tensor, estimator: KLEs
     With d = log π − log π_ref:  k1 = d;  k2 = ½ d²;  k3 = exp(−d) + d − 1.
     As a loss, k2 has the gradient of the reverse KL; k1's expected gradient on policy is zero.
     """
-    d = logprobs_N_T - ref_logprobs_N_T
+    d = _clamped(logprobs_N_T - ref_logprobs_N_T)
     if estimator == "k1":
         return d
     if estimator == "k2":
         return 0.5 * d.square()
-    d = d.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)
     return torch.exp(-d) + d - 1
 
 
 def ratio(logprobs_N_T: Tensor, old_logprobs_N_T: Tensor | None) -> Tensor:
     """π_θ / π_old per token; exactly 1 with the gradient of log π_θ when `old` is None (on-policy)."""
     old = logprobs_N_T.detach() if old_logprobs_N_T is None else old_logprobs_N_T
-    return torch.exp(logprobs_N_T - old)
+    return _clamped(logprobs_N_T - old).exp()
 
 
 def clipped_surrogate(
     ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon_low: float, epsilon_high: float
 ) -> Tensor:
-    """−min(r A, clip(r, 1−ε_low, 1+ε_high) A), to be minimised, shape [N, T]."""
+    """−min(r A, clip(r, 1−ε_low, 1+ε_high) A), to be minimised, shape [N, T].
+
+    PPO, eq. 7; a wider upper bound is DAPO's "clip higher" (Yu et al. 2025, eq. 8).
+    """
     clipped = ratio_N_T.clamp(1 - epsilon_low, 1 + epsilon_high)
     return -torch.minimum(ratio_N_T * advantages_N_T, clipped * advantages_N_T)
 
@@ -55,10 +57,11 @@ def is_clipped(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon_low: float, ep
 def aggregate(values_N_T: Tensor, mask_N_T: Tensor, how: Aggregation, normaliser: float) -> Tensor:
     """A scalar from per-token values.
 
-    "sequence": Σ_i (mean over the tokens of i) / normaliser, normaliser = number of trajectories.
-    "token": Σ over all tokens / normaliser, normaliser = number of policy tokens.
+    "sequence": Σ_i (mean over the tokens of i) / normaliser, normaliser = number of trajectories
+    (GRPO, eq. 3). "token": Σ over all tokens / normaliser, normaliser = number of policy tokens
+    (DAPO, eq. 8).
     """
-    values_N_T = torch.where(mask_N_T, values_N_T, 0.0)
+    values_N_T = where_masked(values_N_T, mask_N_T)
     if how == "sequence":
         lengths_N = mask_N_T.sum(-1).clamp(min=1)
         return (values_N_T.sum(-1) / lengths_N).sum() / normaliser
@@ -67,4 +70,19 @@ def aggregate(values_N_T: Tensor, mask_N_T: Tensor, how: Aggregation, normaliser
 
 def masked_mean(values_N_T: Tensor, mask_N_T: Tensor) -> float:
     """Mean over the mask as a plain number; 0 for an empty mask."""
-    return float(torch.where(mask_N_T, values_N_T, 0.0).sum() / mask_N_T.sum().clamp(min=1))
+    return float(where_masked(values_N_T, mask_N_T).sum() / mask_N_T.sum().clamp(min=1))
+
+
+def entropy(logits: Tensor) -> Tensor:
+    """Entropy in nats of softmax(logits) over the last dimension, [..., V] → [...]; a logit of −∞ adds 0."""
+    finite = logits.clamp(min=torch.finfo(logits.dtype).min)
+    return logits.logsumexp(dim=-1) - (logits.softmax(dim=-1) * finite).sum(dim=-1)
+
+
+def where_masked(values_N_T: Tensor, mask_N_T: Tensor) -> Tensor:
+    """The values under the mask and 0 elsewhere, so that a NaN on padding reaches neither loss nor gradient."""
+    return torch.where(mask_N_T, values_N_T, 0.0)
+
+
+def _clamped(log_ratio: Tensor) -> Tensor:
+    return log_ratio.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT)

@@ -15,7 +15,6 @@ class SFT(Algorithm):
 
     group_size = 1
     num_updates = 1
-    needs_reference = False
 
     def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
         """Weight 1 on every policy token of every sound trajectory."""
@@ -23,7 +22,7 @@ class SFT(Algorithm):
             Signal(t, (1.0,) * t.response_length)
             for group in groups
             for t in group
-            if t.response_length and not t.fault
+            if t.response_length and not t.fault and not (t.score and t.score.invalid)
         ]
 
     def normaliser(self, signals: Sequence[Signal]) -> float:
@@ -34,5 +33,9 @@ class SFT(Algorithm):
         """−Σ w log π / normaliser."""
         from sleuth.algorithms import objectives
 
-        per_token = -batch.logprobs_N_T * batch.weights_N_T
+        per_token = -batch.weights_N_T * objectives.where_masked(batch.logprobs_N_T, batch.mask_N_T)
         return Loss(objectives.aggregate(per_token, batch.mask_N_T, "token", normaliser), {})
+
+    def is_idle(self, signal: Signal) -> bool:
+        """Weight 0 everywhere; see Algorithm.is_idle."""
+        return not any(signal.weights)

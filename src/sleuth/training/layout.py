@@ -1,98 +1,133 @@
-"""Layout: trajectories as padded tensors behind one shared prefix, in micro-batches of bounded cost.
+"""Layout: which trajectories of an update are computed together, and behind which shared prefix.
 
-A group's rollouts share their prompt, and demonstrations share their instruction: computing the
-common beginning once is what makes the update several times cheaper.
+Rollouts of one question share their prompt, and demonstrations their instruction; computing the
+common beginning once is what makes an update several times cheaper. Pure planning: no torch.
+Invariant: every row is in exactly one batch, and no policy token lies in a shared prefix.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import pairwise
+
+import numpy as np
 
 from sleuth.types import Trajectory
 
 SHORTEST_PREFIX = 8
 """Tokens; a shorter common beginning is not worth a forward pass of its own."""
+DENSE_COST = 4096
+"""Query-key pairs that cost as much as one token in a layer of a small model (6 × 576 + 600).
+
+Rows behind a prefix attend under an explicit mask, which computes the future half of each
+suffix too. It is what sharing costs, and decides whether a short prefix of long rows is shared.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence_:  # noqa: N801 - typing's Sequence is in use here
+class Row:
     """One trajectory as tokens."""
 
     index: int
     """Its place in the update."""
-    tokens: list[int]
-    targets: list[int]
-    """Positions of policy tokens, ascending; each is predicted from the position before it."""
+    tokens: tuple[int, ...]
+    """Up to the last policy token: what the world says after it decides nothing."""
+    targets: tuple[int, ...]
+    """Positions of policy tokens, ascending, at least one; each is predicted from the position before it."""
 
 
 @dataclass(frozen=True, slots=True)
-class MicroBatch:
-    """Sequences computed together."""
+class Bundle:
+    """Rows behind one prefix, which is computed once however many batches there are."""
 
-    sequences: list[Sequence_]
     prefix: int
-    """Length of the common beginning; no policy token lies in it. 0 = computed as plain rows."""
+    """Length of the common beginning; 0 = plain rows."""
+    batches: tuple[tuple[Row, ...], ...]
+    """Rows computed side by side, right-padded to the longest."""
 
     @property
     def num_tokens(self) -> int:
         """Tokens that go through the model, padding included."""
-        longest = max(len(s.tokens) for s in self.sequences)
-        return self.prefix + len(self.sequences) * (longest - self.prefix)
+        return self.prefix + sum(len(b) * (_longest(b) - self.prefix) for b in self.batches)
 
 
-def sequence(index: int, trajectory: Trajectory) -> Sequence_:
-    """Tokens and policy positions of a trajectory."""
-    targets = [t for t, own in enumerate(trajectory.loss_mask) if own]
-    # What the world said after the policy's last token decides nothing.
-    return Sequence_(index, trajectory.tokens[: targets[-1] + 1] if targets else trajectory.tokens, targets)
+def row(index: int, trajectory: Trajectory) -> Row | None:
+    """Tokens and policy positions of a trajectory; None if it holds no policy token."""
+    targets = tuple(position for position, own in enumerate(trajectory.loss_mask) if own)
+    return Row(index, tuple(trajectory.tokens[: targets[-1] + 1]), targets) if targets else None
 
 
-def micro_batches(
-    trajectories: Sequence[Trajectory], max_tokens: int, *, share_prefix: bool = True
-) -> list[MicroBatch]:
-    """Split an update; each micro-batch has at most `max_tokens` tokens, or a single sequence.
+def plan(rows: Sequence[Row], max_tokens: int, *, share_prefix: bool = True) -> list[Bundle]:
+    """Bundles that compute every row once, with at most `max_tokens` tokens in memory at a time.
 
-    Consecutive rollouts of one prompt stay together where they fit; neighbours are joined when
-    that costs no more than computing them apart.
+    A row that alone is longer has a batch to itself. Prefixes are chosen so that as many tokens
+    as possible are saved. The result depends on the set of rows, not on their order.
     """
-    sequences = [sequence(i, t) for i, t in enumerate(trajectories)]
-    if not share_prefix:
-        return _split(sequences, max_tokens, share_prefix)
-    batches: list[MicroBatch] = []
-    for _, group in groupby(sequences, key=lambda s: trajectories[s.index].segments[0].tokens):
-        for batch in _split(list(group), max_tokens, share_prefix):
-            joined = _batch([*batches[-1].sequences, *batch.sequences], True) if batches else None
-            if joined and joined.num_tokens <= min(max_tokens, batches[-1].num_tokens + batch.num_tokens):
-                batches[-1] = joined
-            else:
-                batches.append(batch)
-    return batches
+    ordered = sorted(rows, key=lambda r: (r.tokens, r.index))
+    if not share_prefix or len(ordered) < 2:
+        return [_bundle(0, ordered, max_tokens)] if ordered else []
+    shared = [_shared(a, b) for a, b in pairwise(ordered)]
+    _, parts = _best_parts(ordered, shared, 0, len(ordered))
+    alone = [ordered[low] for low, high, prefix in parts if not prefix]
+    bundles = [_bundle(prefix, ordered[low:high], max_tokens) for low, high, prefix in parts if prefix]
+    return [*bundles, _bundle(0, alone, max_tokens)] if alone else bundles
 
 
-def _split(sequences: list[Sequence_], max_tokens: int, share_prefix: bool) -> list[MicroBatch]:
-    batches: list[MicroBatch] = []
-    current: list[Sequence_] = []
-    for item in sequences:
-        if current and _batch([*current, item], share_prefix).num_tokens > max_tokens:
-            batches.append(_batch(current, share_prefix))
-            current = []
-        current.append(item)
-    return [*batches, _batch(current, share_prefix)] if current else batches
+_Part = tuple[int, int, int]
+"""First row, row after the last, length of their prefix."""
 
 
-def _batch(sequences: list[Sequence_], share_prefix: bool) -> MicroBatch:
-    if not share_prefix or len(sequences) < 2:
-        return MicroBatch(sequences, 0)
-    shared = min(common_prefix([s.tokens for s in sequences]), *(s.targets[0] for s in sequences))
-    return MicroBatch(sequences, shared if shared >= SHORTEST_PREFIX else 0)
+def _best_parts(rows: Sequence[Row], shared: Sequence[int], low: int, high: int) -> tuple[float, list[_Part]]:
+    """The division of rows[low:high] that saves most, and the tokens it saves.
+
+    Rows are sorted, so that those with a common beginning are neighbours: either all of them
+    share what they have in common, or they are divided where neighbours share least.
+    """
+    if high - low == 1:
+        return 0.0, [(low, high, 0)]
+    prefix = min(shared[low : high - 1])
+    # In steps, so that the depth is bounded by the prompt's length and not by the number of rows.
+    level = prefix // SHORTEST_PREFIX
+    cuts = [i + 1 for i in range(low, high - 1) if shared[i] // SHORTEST_PREFIX == level]
+    saved, parts = 0.0, []
+    for start, end in zip([low, *cuts], [*cuts, high], strict=True):
+        more, found = _best_parts(rows, shared, start, end)
+        saved += more
+        parts += found
+    together = _saved(rows[low:high], prefix)
+    return (together, [(low, high, prefix)]) if together > saved else (saved, parts)
 
 
-def common_prefix(rows: Sequence[list[int]]) -> int:
-    """Length of the longest common beginning."""
-    low, high = min(rows), max(rows)  # lexicographic extremes share what all share
-    for i, (a, b) in enumerate(zip(low, high, strict=False)):
-        if a != b:
-            return i
-    return min(len(low), len(high))
+def _saved(rows: Sequence[Row], prefix: int) -> float:
+    """Tokens saved by sharing a prefix, less what the explicit mask costs."""
+    if prefix < SHORTEST_PREFIX:
+        return 0.0
+    masked = sum((len(r.tokens) - prefix) ** 2 for r in rows) / 2
+    return (len(rows) - 1) * prefix - masked / DENSE_COST
+
+
+def _bundle(prefix: int, rows: Sequence[Row], max_tokens: int) -> Bundle:
+    """Batches of similar length, longest first, so that little is padding and memory runs out early if at all."""
+    batches: list[list[Row]] = []
+    longest = 0
+    for item in sorted(rows, key=lambda r: (-len(r.tokens), r.tokens, r.index)):
+        width = len(item.tokens) - prefix
+        is_similar = longest - width <= max(32, longest // 4)
+        if batches and is_similar and prefix + (len(batches[-1]) + 1) * longest <= max_tokens:
+            batches[-1].append(item)
+        else:
+            batches.append([item])
+            longest = width
+    return Bundle(prefix, tuple(tuple(batch) for batch in batches))
+
+
+def _shared(a: Row, b: Row) -> int:
+    """Length of the common beginning that holds no policy token of either."""
+    most = min(a.targets[0], b.targets[0])
+    different = np.asarray(a.tokens[:most]) != np.asarray(b.tokens[:most])
+    return int(different.argmax()) if different.any() else most
+
+
+def _longest(batch: Sequence[Row]) -> int:
+    return max(len(r.tokens) for r in batch)

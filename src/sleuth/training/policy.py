@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from sleuth.engines.models import load_model
 from sleuth.errors import ConfigError, TrainingError
+from sleuth.training.forward import Forward
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 _REFERENCE = "reference/"
@@ -36,9 +37,12 @@ class Policy:
         lora_rank: int = 0,
         precision: str = "auto",
         gradient_checkpointing: bool = False,
+        seed: int = 0,
     ) -> None:
         """Wrap a loaded model. `lora_rank` > 0 adds adapters to all linear layers and trains only them.
 
+        Weights become float32. The model stays in eval mode: dropout would make the ratio of the
+        first update differ from 1. `seed` fixes what the adapters start from.
         `tokenizer` is the Hugging Face tokenizer that is saved beside the model.
         `gradient_checkpointing` computes activations twice in order to hold fewer of them.
         Raises ConfigError for an unknown precision or a negative rank.
@@ -47,16 +51,20 @@ class Policy:
             raise ConfigError(f"precision must be one of {', '.join(PRECISIONS)}, not {precision!r}")
         if lora_rank < 0:
             raise ConfigError(f"lora_rank must not be negative, not {lora_rank}")
-        self.model = _with_adapters(model, lora_rank) if lora_rank else model
+        if getattr(model, "peft_config", None):
+            raise ConfigError("the model holds an adapter already: merge it and give the plain model")
+        # bfloat16 weights would lose most small updates to rounding.
+        self.model = _with_adapters(model.float(), lora_rank, seed) if lora_rank else model.float()
         self.tokenizer = tokenizer
         self.lora_rank = lora_rank
-        # Dropout would make the ratio of the first update differ from 1.
         self.model.eval()
-        self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
+            _remove_dropout(self.model)
             self.model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
         self.device = next(self.model.parameters()).device
         self.autocast_dtype = _autocast_dtype(precision, self.device)
+        self.forward = Forward(self.causal_lm, self.autocast_dtype, gradient_checkpointing)
+        """How the model is run, with and without gradients."""
         self._reference: dict[str, Tensor] | None = None
 
     @classmethod
@@ -80,20 +88,6 @@ class Policy:
     def trainable_parameters(self) -> list[nn.Parameter]:
         """What the optimiser changes."""
         return list(self.trainable().values())
-
-    @contextmanager
-    def arithmetic(self) -> Iterator[None]:
-        """The precision of every forward pass of this policy, so that old and new log-probs agree."""
-        enabled = self.autocast_dtype is not None
-        # Transformers recomputes activations in training mode only.
-        self.model.train(self.gradient_checkpointing and torch.is_grad_enabled())
-        try:
-            with torch.autocast(
-                self.device.type, dtype=self.autocast_dtype or torch.bfloat16, enabled=enabled
-            ):
-                yield
-        finally:
-            self.model.eval()
 
     def freeze_reference(self) -> None:
         """Make the policy as it is now the reference policy."""
@@ -167,14 +161,27 @@ class Policy:
             self.tokenizer.save_pretrained(folder)
 
 
-def _with_adapters(model: nn.Module, rank: int) -> nn.Module:
-    from peft import LoraConfig, get_peft_model
+def _with_adapters(model: nn.Module, rank: int, seed: int) -> nn.Module:
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError as error:
+        raise ConfigError("LoRA needs peft: pip install 'sleuth-rag[train]'") from error
 
     settings = LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
     )
-    wrapped: nn.Module = get_peft_model(model, settings)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        wrapped: nn.Module = get_peft_model(model, settings)
     return wrapped
+
+
+def _remove_dropout(model: nn.Module) -> None:
+    """Set every dropout to 0: checkpointing runs in training mode, where it would make the policy random."""
+    for module in model.modules():
+        name = "p" if isinstance(module, nn.Dropout) else "attention_dropout"
+        if isinstance(getattr(module, name, None), float):
+            setattr(module, name, 0.0)
 
 
 def _autocast_dtype(precision: str, device: torch.device) -> torch.dtype | None:

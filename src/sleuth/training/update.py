@@ -1,37 +1,29 @@
-"""The update: log-probabilities and gradients of trajectories, their shared prefix computed once.
+"""The update: log-probabilities and gradients of trajectories, each shared prefix computed once.
 
-Prefix-shared and plain rows give the same gradients. In the shared form the prefix runs as one
-row with its keys and values kept in the graph; the suffixes attend to them, and autograd adds up
-what every row sends back. A trajectory whose first token is the policy's cannot occur: a prompt
-always comes first.
+How the work is laid out (shared prefixes, micro-batches) changes cost, never gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - torch's own convention
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
-from transformers.cache_utils import DynamicCache
+from torch.nn.utils.rnn import pad_sequence
 
-from sleuth.algorithms.base import Algorithm, TokenBatch
+from sleuth.algorithms.base import Algorithm, Loss, TokenBatch
 from sleuth.errors import TrainingError
-from sleuth.training.layout import MicroBatch, micro_batches
+from sleuth.training.forward import Forward, TokenFigures
+from sleuth.training.layout import Bundle, Row, plan, row
 from sleuth.training.policy import Policy
 from sleuth.types import Signal, Trajectory
-
-CHUNK = 2048
-"""Most tokens whose logits over the whole vocabulary are in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateFigures:
-    """What one pass over an update's signals showed; means are over policy tokens."""
+    """What one pass over an update's signals showed; means are over the policy tokens computed."""
 
     loss: float
     kl: float
@@ -39,20 +31,17 @@ class UpdateFigures:
     entropy: float
     """Nats, at the sampling temperature."""
     ratio: float
+    """Mean of π / π_old; 1 on-policy."""
     clip_fraction: float
+    """Share of tokens whose gradient the ratio clip took away."""
     tokens: int
     """Tokens that went through the model, padding included."""
     policy_tokens: int
+    """Policy tokens computed: those of signals that cannot change anything are left out."""
     shared: float
-    """Share of micro-batches computed behind a shared prefix."""
-
-
-@dataclass(frozen=True, slots=True)
-class _TokenFigures:
-    """Per policy token of a micro-batch, row after row, shape [M]."""
-
-    logprobs_M: Tensor
-    entropy_M: Tensor
+    """Share of rows computed behind a shared prefix."""
+    obstacle: str = ""
+    """Why this model cannot share prefixes, or ""."""
 
 
 def compute_logprobs(
@@ -66,19 +55,19 @@ def compute_logprobs(
 ) -> list[Tensor]:
     """log π of every policy token, one float32 tensor per trajectory; of the reference policy if asked.
 
-    No gradients, and the same arithmetic as the loss.
+    No gradients, and the same arithmetic as the loss. Temperature 0 counts as 1, as when greedy
+    log-probabilities are recorded. Raises TrainingError for a trajectory that cannot be computed.
     """
-    found: list[Tensor] = [torch.zeros(0)] * len(trajectories)
-    spoken = [i for i, t in enumerate(trajectories) if t.response_length]
-    batches = micro_batches(
-        [trajectories[i] for i in spoken], micro_batch_tokens, share_prefix=share_prefix and can_share(policy)
-    )
+    forward = policy.forward
+    found = [torch.zeros(0, device=policy.device) for _ in trajectories]
+    bundles = _plan(forward, trajectories, micro_batch_tokens, temperature, share_prefix)
     with policy.as_reference() if reference else nullcontext(), torch.no_grad():
-        for batch in batches:
-            figures = _forward(policy, batch, temperature)
-            sizes = [len(s.targets) for s in batch.sequences]
-            for row, logprobs in zip(batch.sequences, torch.split(figures.logprobs_M, sizes), strict=True):
-                found[spoken[row.index]] = logprobs
+        for bundle in bundles:
+            prefix = forward.prefix(_prefix_tokens(bundle)) if bundle.prefix else None
+            for batch in bundle.batches:
+                figures = forward.tokens(batch, prefix, temperature)
+                for item, logprobs in zip(batch, _split(figures.logprobs_M, batch), strict=True):
+                    found[item.index] = logprobs
     return found
 
 
@@ -95,122 +84,71 @@ def accumulate_gradients(
 ) -> UpdateFigures:
     """Add the gradient of the algorithm's loss over all signals to the parameters' .grad.
 
-    How the signals are split into micro-batches changes nothing but memory and speed. Signals
-    with no weight at all are skipped when there is no KL term: they have no gradient, but they
-    count in the normaliser.
+    Signals that the algorithm calls idle are not computed, but count in its normaliser.
+    `old_logprobs` and `ref_logprobs` are what compute_logprobs gave for the signals'
+    trajectories. Raises TrainingError where lengths disagree or nothing can be computed.
     """
+    _check_lengths(signals, old_logprobs, ref_logprobs)
+    forward = policy.forward
     normaliser = algorithm.normaliser(signals)
-    kept = [i for i, s in enumerate(signals) if s.weights and (ref_logprobs is not None or any(s.weights))]
-    batches = micro_batches(
-        [signals[i].trajectory for i in kept],
-        micro_batch_tokens,
-        share_prefix=share_prefix and can_share(policy),
-    )
-    totals = _Totals()
-    for batch in batches:
-        figures = _forward(policy, batch, temperature)
-        chosen = [kept[row.index] for row in batch.sequences]
-        tokens = _token_batch(
-            figures, [signals[i] for i in chosen], _take(old_logprobs, chosen), _take(ref_logprobs, chosen)
-        )
-        loss = algorithm.loss(tokens, normaliser)
-        loss.value.backward()  # type: ignore[no-untyped-call]
-        totals.add(batch, tokens, float(loss.value.detach()), loss.metrics)
-    return totals.figures(len(batches))
+    busy = [i for i, signal in enumerate(signals) if signal.weights and not algorithm.is_idle(signal)]
+    trajectories = [signals[i].trajectory for i in busy]
+    totals = _Totals(forward.obstacle if share_prefix else "")
+    for bundle in _plan(forward, trajectories, micro_batch_tokens, temperature, share_prefix):
+        totals.add_bundle(bundle)
+        prefix = forward.prefix(_prefix_tokens(bundle)) if bundle.prefix else None
+        leaves = prefix.leaves() if prefix else None
+        for batch in bundle.batches:
+            figures = forward.tokens(batch, leaves, temperature)
+            chosen = [busy[item.index] for item in batch]
+            tokens = _token_batch(
+                figures,
+                [signals[i] for i in chosen],
+                _take(old_logprobs, chosen),
+                _take(ref_logprobs, chosen),
+            )
+            loss = algorithm.loss(tokens, normaliser)
+            loss.value.backward()  # type: ignore[no-untyped-call]
+            totals.add(tokens, loss)
+        if prefix and leaves:
+            prefix.backward(leaves)
+    return totals.figures()
 
 
-def can_share(policy: Policy) -> bool:
-    """Whether a prefix's keys and values can be computed once and attended to by all rows.
-
-    Not with gradient checkpointing, which keeps no cache, nor where a layer's state is not plain
-    attention over the whole context.
-    """
-    model: Any = policy.causal_lm
-    config = model.config.get_text_config(decoder=True)
-    if policy.gradient_checkpointing:
-        return False
-    kinds = getattr(config, "layer_types", None)
-    if kinds:
-        return all(kind == "full_attention" for kind in kinds)
-    windowed = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
-    return not windowed and "ssm" not in str(getattr(config, "model_type", ""))
-
-
-def _forward(policy: Policy, batch: MicroBatch, temperature: float) -> _TokenFigures:
-    """log π and entropy of the batch's policy tokens."""
-    rows = batch.sequences
-    if any(not row.targets or row.targets[0] == 0 for row in rows):
-        raise TrainingError("a trajectory without a prompt or without policy tokens cannot be trained on")
-    with policy.arithmetic():
-        hidden_N_S, last_prefix = _hidden_states(policy, batch)
-        picked = []
-        for n, row in enumerate(rows):
-            # The state at position t − 1 predicts the token at t.
-            before = torch.tensor([t - 1 - batch.prefix for t in row.targets], device=policy.device)
-            if last_prefix is not None and int(before[0]) < 0:
-                picked += [last_prefix, hidden_N_S[n, before[1:]]]
-            else:
-                picked.append(hidden_N_S[n, before])
-        states_M = torch.cat(picked)
-        targets_M = torch.tensor([row.tokens[t] for row in rows for t in row.targets], device=policy.device)
-        return _score_tokens(policy.causal_lm, states_M, targets_M, temperature)
+def _plan(
+    forward: Forward,
+    trajectories: Sequence[Trajectory],
+    micro_batch_tokens: int,
+    temperature: float,
+    share_prefix: bool,
+) -> list[Bundle]:
+    if temperature < 0:
+        raise TrainingError(f"temperature must be 0 or more, not {temperature}")
+    if micro_batch_tokens < 1:
+        raise TrainingError(f"micro_batch_tokens must be at least 1, not {micro_batch_tokens}")
+    rows = [found for i, t in enumerate(trajectories) if (found := row(i, t)) is not None]
+    for item in rows:
+        forward.check(item, trajectories[item.index].question.id)
+    return plan(rows, micro_batch_tokens, share_prefix=share_prefix and not forward.obstacle)
 
 
-def _hidden_states(policy: Policy, batch: MicroBatch) -> tuple[Tensor, Tensor | None]:
-    """Final states of the suffixes [N, S, D], and of the last prefix position [1, D] if there is a prefix."""
-    decoder: Any = policy.causal_lm.get_decoder()  # type: ignore[operator]
-    prefix, device = batch.prefix, policy.device
-    suffixes = [torch.tensor(row.tokens[prefix:]) for row in batch.sequences]
-    ids_N_S = torch.nn.utils.rnn.pad_sequence(suffixes, batch_first=True).to(device)
-    count, width = ids_N_S.shape
-    positions_S = torch.arange(prefix, prefix + width, device=device)
-    lengths_N = torch.tensor([len(s) for s in suffixes], device=device) + prefix
-    mask_N_T = (torch.arange(prefix + width, device=device) < lengths_N[:, None]).long()
-    inputs: dict[str, Any] = {"position_ids": positions_S.expand(count, -1), "attention_mask": mask_N_T}
-    if not prefix:
-        return decoder(input_ids=ids_N_S, use_cache=False, **inputs).last_hidden_state, None
-    prefix_ids = torch.tensor([batch.sequences[0].tokens[:prefix]], device=device)
-    cache = DynamicCache()
-    shared = decoder(input_ids=prefix_ids, use_cache=True, past_key_values=cache)
-    expanded = DynamicCache(
-        [(la.keys.expand(count, -1, -1, -1), la.values.expand(count, -1, -1, -1)) for la in cache.layers]
-    )
-    output = decoder(input_ids=ids_N_S, use_cache=True, past_key_values=expanded, **inputs)
-    return output.last_hidden_state, shared.last_hidden_state[0, -1:]
+def _check_lengths(signals: Sequence[Signal], *logprobs: Sequence[Tensor] | None) -> None:
+    for i, signal in enumerate(signals):
+        length = signal.trajectory.response_length
+        found = [len(signal.weights), *(len(values[i]) for values in logprobs if values is not None)]
+        if any(count != length for count in found):
+            raise TrainingError(
+                f"question {signal.trajectory.question.id!r}: {found} weights and log-probabilities "
+                f"for {length} policy tokens"
+            )
 
 
-def _score_tokens(model: Any, states_M: Tensor, targets_M: Tensor, temperature: float) -> _TokenFigures:
-    """Output layer, temperature and log-softmax, a bounded number of tokens at a time."""
-    parts = []
-    for states, targets in zip(torch.split(states_M, CHUNK), torch.split(targets_M, CHUNK), strict=True):
-        # Over several chunks the logits are computed again in the backward pass instead of kept.
-        again = len(states_M) > CHUNK and torch.is_grad_enabled()
-        arguments = (model, states, targets, temperature or 1.0)
-        parts.append(
-            checkpoint(_score_chunk, *arguments, use_reentrant=False) if again else _score_chunk(*arguments)
-        )
-    return _TokenFigures(torch.cat([p[0] for p in parts]), torch.cat([p[1] for p in parts]))
+def _prefix_tokens(bundle: Bundle) -> Sequence[int]:
+    return bundle.batches[0][0].tokens[: bundle.prefix]
 
 
-def _score_chunk(model: Any, states: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    logits = output_logits(model, states).float() / temperature
-    logprobs = -F.cross_entropy(logits, targets, reduction="none")
-    with torch.no_grad():
-        entropy = torch.logsumexp(logits, -1) - (torch.softmax(logits, -1) * logits).sum(-1)
-    return logprobs, entropy
-
-
-def output_logits(model: Any, states: Tensor) -> Tensor:
-    """Logits over the vocabulary, with the scalings that some families put behind their output layer."""
-    logits: Tensor = model.get_output_embeddings()(states)
-    config = model.config.get_text_config(decoder=True)
-    if scale := getattr(config, "logit_scale", None):  # Cohere
-        logits = logits * scale
-    if divisor := getattr(config, "logits_scaling", None):  # Granite
-        logits = logits / divisor
-    if cap := getattr(config, "final_logit_softcapping", None):  # Gemma 2
-        logits = torch.tanh(logits / cap) * cap
-    return logits
+def _split(values_M: Tensor, batch: Sequence[Row]) -> Sequence[Tensor]:
+    return torch.split(values_M, [len(item.targets) for item in batch])
 
 
 def _take(values: Sequence[Tensor] | None, indices: Sequence[int]) -> list[Tensor] | None:
@@ -218,17 +156,17 @@ def _take(values: Sequence[Tensor] | None, indices: Sequence[int]) -> list[Tenso
 
 
 def _token_batch(
-    figures: _TokenFigures, signals: Sequence[Signal], old: list[Tensor] | None, ref: list[Tensor] | None
+    figures: TokenFigures, signals: Sequence[Signal], old: list[Tensor] | None, ref: list[Tensor] | None
 ) -> TokenBatch:
     """Rows of policy tokens only, right-padded: what the objective sees."""
     sizes = [len(signal.weights) for signal in signals]
     device = figures.logprobs_M.device
 
     def pad(rows: Sequence[Tensor]) -> Tensor:
-        return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True)
+        return pad_sequence(list(rows), batch_first=True)
 
     def given(rows: list[Tensor] | None) -> Tensor | None:
-        return None if rows is None else pad([row.to(device) for row in rows])
+        return None if rows is None else pad([values.to(device) for values in rows])
 
     return TokenBatch(
         logprobs_N_T=pad(torch.split(figures.logprobs_M, sizes)),
@@ -240,34 +178,53 @@ def _token_batch(
     )
 
 
+@dataclass
 class _Totals:
     """Sums over micro-batches."""
 
-    def __init__(self) -> None:
-        self.loss = 0.0
-        self.sums = {"kl": 0.0, "entropy": 0.0, "ratio": 0.0, "clip_fraction": 0.0}
-        self.tokens = self.policy_tokens = self.shared = 0
+    obstacle: str
+    loss: float = 0.0
+    tokens: int = 0
+    policy_tokens: int = 0
+    rows: int = 0
+    shared: int = 0
+    sums: dict[str, float] = field(default_factory=dict)
 
-    def add(self, batch: MicroBatch, tokens: TokenBatch, loss: float, metrics: dict[str, float]) -> None:
+    def add_bundle(self, bundle: Bundle) -> None:
+        """Count what is about to be computed."""
+        rows = sum(map(len, bundle.batches))
+        self.tokens += bundle.num_tokens
+        self.rows += rows
+        self.shared += rows if bundle.prefix else 0
+
+    def add(self, tokens: TokenBatch, loss: Loss) -> None:
+        """Count a micro-batch."""
         mask = tokens.mask_N_T
         count = int(mask.sum())
-        self.loss += loss
-        self.tokens += batch.num_tokens
         self.policy_tokens += count
-        self.shared += batch.prefix > 0
+        self.loss += float(loss.value.detach())
+        figures = {name: value * count for name, value in loss.metrics.items()}
         if tokens.entropy_N_T is not None:
-            self.sums["entropy"] += float(tokens.entropy_N_T[mask].sum())
+            figures["entropy"] = float(tokens.entropy_N_T[mask].sum())
         if tokens.ref_logprobs_N_T is not None:
-            self.sums["kl"] += float((tokens.logprobs_N_T.detach() - tokens.ref_logprobs_N_T)[mask].sum())
-        for name in ("ratio", "clip_fraction"):
-            self.sums[name] += metrics.get(name, 0.0) * count
+            figures["kl"] = float((tokens.logprobs_N_T.detach() - tokens.ref_logprobs_N_T)[mask].sum())
+        for name, value in figures.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
 
-    def figures(self, num_batches: int) -> UpdateFigures:
-        means = {name: total / max(1, self.policy_tokens) for name, total in self.sums.items()}
+    def figures(self) -> UpdateFigures:
+        """Means over policy tokens."""
+
+        def mean(name: str, otherwise: float = 0.0) -> float:
+            return self.sums.get(name, otherwise) / self.policy_tokens if self.policy_tokens else otherwise
+
         return UpdateFigures(
             loss=self.loss,
+            kl=mean("kl"),
+            entropy=mean("entropy"),
+            ratio=self.sums["ratio"] / self.policy_tokens if "ratio" in self.sums else 1.0,
+            clip_fraction=mean("clip_fraction"),
             tokens=self.tokens,
             policy_tokens=self.policy_tokens,
-            shared=self.shared / max(1, num_batches),
-            **means,
+            shared=self.shared / max(1, self.rows),
+            obstacle=self.obstacle,
         )

@@ -1,0 +1,100 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.training.layout import Row, plan, row
+from sleuth.types import Question, Segment, Trajectory
+
+
+def made(index: int, prompt: str, response: str) -> Row:
+    """A row whose tokens are the characters' codes."""
+    tokens = tuple(map(ord, prompt + response))
+    return Row(index, tokens, tuple(range(len(prompt), len(tokens))))
+
+
+def drawn(rows: list[Row], **options: object) -> list[tuple[int, list[list[int]]]]:
+    return [
+        (bundle.prefix, [sorted(r.index for r in batch) for batch in bundle.batches])
+        for bundle in plan(rows, **({"max_tokens": 10_000} | options))  # type: ignore[arg-type]
+    ]
+
+
+def test_a_row_ends_with_the_last_policy_token():
+    segments = (
+        Segment("prompt", "", (1, 2)),
+        Segment("policy", "", (3,)),
+        Segment("world", "", (4, 5)),
+        Segment("policy", "", (6, 7)),
+        Segment("world", "", (8,)),
+    )
+    assert row(4, Trajectory(Question("q", "?", ()), segments)) == Row(4, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))
+    assert row(0, Trajectory(Question("q", "?", ()), segments[:1])) is None
+
+
+def test_groups_share_their_own_prompt():
+    first, second = "instruction: " + "a" * 40, "instruction: " + "b" * 50
+    rows = [made(i, second if i % 2 else first, f"{i}!") for i in range(6)]
+    assert drawn(rows) == [(53, [[0, 2, 4]]), (63, [[1, 3, 5]])]
+
+
+def test_an_instruction_is_shared_where_nothing_longer_is():
+    rows = [made(i, "instruction: " + chr(97 + i) * 3, "answer") for i in range(4)]
+    assert drawn(rows) == [(13, [[0, 1, 2, 3]])]
+
+
+def test_a_short_common_beginning_is_not_shared():
+    assert drawn([made(0, "abcdefgx", "1"), made(1, "abcdefgy", "2")]) == [(0, [[0, 1]])]
+
+
+def test_a_short_prefix_of_long_rows_is_not_worth_an_explicit_mask():
+    long = "x" * 2000
+    assert drawn([made(0, "a" * 100, "1" + long), made(1, "a" * 100, "2" + long)])[0][0] == 0
+    assert drawn([made(0, "a" * 1500, "1" + long), made(1, "a" * 1500, "2" + long)])[0][0] == 1500
+
+
+def test_no_policy_token_is_shared():
+    rows = [made(0, "a" * 20, "same words"), made(1, "a" * 20, "same words")]
+    assert drawn(rows) == [(20, [[0, 1]])]
+
+
+def test_sharing_can_be_switched_off():
+    rows = [made(i, "a" * 20, "b" * i) for i in range(1, 4)]
+    assert drawn(rows, share_prefix=False) == [(0, [[1, 2, 3]])]
+
+
+def test_unlike_lengths_are_not_padded_to_one_another():
+    rows = [made(0, "a" * 20, "b" * 400), made(1, "a" * 20, "c" * 390), made(2, "a" * 20, "d" * 50)]
+    assert drawn(rows) == [(20, [[0, 1], [2]])]
+
+
+def test_nothing_to_plan():
+    assert plan([], 100) == []
+
+
+prompts = st.sampled_from(["a" * 30, "a" * 30 + "b" * 20, "a" * 9, "c" * 12, "cd"])
+texts = st.tuples(prompts, st.text("xyz", min_size=1, max_size=40))
+
+
+@given(st.lists(texts, max_size=12), st.integers(1, 300), st.booleans(), st.randoms())
+def test_every_row_once_within_the_budget_and_in_any_order(
+    found: list[tuple[str, str]], budget: int, share: bool, random: object
+):
+    rows = [made(i, *text) for i, text in enumerate(found)]
+    bundles = plan(rows, budget, share_prefix=share)
+    batches = [(b.prefix, batch) for b in bundles for batch in b.batches]
+    assert sorted(r.index for _, batch in batches for r in batch) == list(range(len(rows)))
+    for bundle in bundles:
+        beginnings = {r.tokens[: bundle.prefix] for batch in bundle.batches for r in batch}
+        assert len(beginnings) == 1, "the prefix is not common to all"
+    for prefix, batch in batches:
+        assert all(r.targets[0] >= prefix for r in batch)
+        longest = max(len(r.tokens) for r in batch)
+        assert len(batch) == 1 or prefix + len(batch) * (longest - prefix) <= budget
+    shuffled = list(rows)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert plan(shuffled, budget, share_prefix=share) == bundles
+
+
+@given(st.lists(texts, min_size=1, max_size=12))
+def test_sharing_never_computes_more_tokens_than_plain_rows_hold(found: list[tuple[str, str]]):
+    rows = [made(i, *text) for i, text in enumerate(found)]
+    assert sum(b.num_tokens for b in plan(rows, 1)) <= sum(len(r.tokens) for r in rows)
