@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from sleuth.cli.output import print_json_line, print_table, warn
-from sleuth.errors import DataError, SleuthError
+from sleuth.errors import DataError, RolloutError, SleuthError
 
 
 class TranscriptPassage(msgspec.Struct):
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
     results, failed = [], 0
-    for number, line in enumerate(_lines(arguments.input), 1):
+    for number, line in _lines(arguments.input):
         try:
             results.append(_score(recipe, line, f"{arguments.input}:{number}"))
         except SleuthError as error:
@@ -99,11 +99,13 @@ def _figure(value: Any) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _lines(path: Path) -> list[bytes]:
+def _lines(path: Path) -> list[tuple[int, bytes]]:
+    """The lines that are not blank, with their 1-based numbers."""
     try:
-        return [line for line in path.read_bytes().splitlines() if line.strip()]
+        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
+    return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
@@ -113,14 +115,19 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
 
     try:
         row = msgspec.json.decode(line, type=Transcript)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.ValidationError as error:
         raise DataError(f"{where}: {error}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{where}: not JSON: {error}") from error
     answers = (row.answers,) if isinstance(row.answers, str) else tuple(row.answers)
     passages = tuple(Passage(p.id, p.title, p.text) for p in row.passages)
     question = Question(
         row.id, row.question, answers, passages, tuple(row.gold_ids), answerable=bool(answers)
     )
-    trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
+    try:
+        trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
+    except RolloutError as error:
+        raise DataError(f"{where}: {error}") from error
     (score,) = recipe.reward.score([trajectory])
     if score.invalid or not math.isfinite(score.total):
         raise DataError(f"{where}: the reward could not be computed: {score.invalid or score.total}")

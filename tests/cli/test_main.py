@@ -1,0 +1,100 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import VERBS, main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    try:
+        code = main(list(arguments))
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def assert_one_clear_line(code: int, err: str, word: str) -> None:
+    lines = [line for line in err.splitlines() if line.strip()]
+    assert code != 0
+    assert len(lines) == 1, err
+    assert word in lines[0]
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], verb: str):
+    code, out, _ = run(capsys, verb, "--help")
+    assert code == 0
+    assert f"sleuth {verb}" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["recipe"], "invalid choice"),
+        (["recipes", "eval-rr"], "did you mean 'eval-rar'"),
+        (["reward", "eval-rar"], "--input"),
+        (["reward", "eval-rar", "--input", "none.jsonl"], "none.jsonl"),
+        (["score", "--dataset", "hotpotq", "--input", "none.jsonl"], "hotpotqa"),
+        (["score", "--dataset", "hotpotqa", "--input", "none.jsonl"], "none.jsonl"),
+        (["search", "no-such-index", "q"], "no-such-index"),
+        (["ask", "q", "--index", "no-such-index"], "no-such-index"),
+        (["ask", "q", "--index", "i", "--run", "no-run"], "no-run"),
+        (["index", "no-such-source", "-o", "x"], "no-such-source"),
+        (["train", "eval-rar/cpu", "--set", "algorithm.betta=1"], "did you mean 'beta'"),
+        (["train", "eval-rar/cpu", "--set", "scale.top_k=0"], "at least 1"),
+        (["eval", "eval-rar/cpu", "--limit", "-1"], "--limit"),
+        (["eval", "no-such-recipe"], "unknown recipe"),
+        (["compare", "a"], "two"),
+        (["compare", "a", "b"], "a: no evaluation"),
+        (["demo", "--minutes", "0"], "--minutes"),
+        ([], "required"),
+    ],
+)
+def test_errors_are_one_line_and_non_zero(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    word: str,
+):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, *arguments)
+    assert_one_clear_line(code, err, word)
+    assert list(tmp_path.iterdir()) == [], "a refused command left something behind"
+
+
+def test_recipes_json_lists_every_slot(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = run(capsys, "recipes", "--json")
+    recipes = json.loads(out)
+    assert code == 0
+    assert {"eval-rar/cpu", "eval-rar/paper", "search-r1/cpu", "rag/cpu"} <= {r["name"] for r in recipes}
+    assert all(
+        {"protocol", "retriever", "reward", "algorithm", "scale", "source"} <= r.keys() for r in recipes
+    )
+
+
+def test_the_reader_of_a_pipe_may_leave(tmp_path: Path):
+    script = f'{sys.executable} -c \'from sleuth.cli import main; import sys; sys.exit(main(["recipes", "--json"]))\' | head -c 1'
+    result = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, check=False
+    )
+    assert result.stdout == "["
+    assert "Traceback" not in result.stderr
+    assert result.returncode == 0
+
+
+def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    import sleuth.cli.recipes_
+
+    def interrupt(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sleuth.cli.recipes_, "run", interrupt)
+    code, _, err = run(capsys, "recipes")
+    assert code == 130
+    assert err == "sleuth: interrupted\n"
