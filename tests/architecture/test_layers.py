@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "sleuth"
 
 LAYERS: list[set[str]] = [
-    {"types", "text", "errors", "scale", "registry", "storage", "files", "factbook", "__init__"},
+    {"types", "text", "errors", "scale", "registry", "storage", "files", "fields", "factbook", "__init__"},
     {"datasets", "corpora", "retrievers", "protocols", "engines", "metrics", "judges"},
     {"rollouts", "rewards", "algorithms"},
     {"training", "evaluation", "serving"},

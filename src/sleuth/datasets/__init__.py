@@ -1,47 +1,79 @@
-"""Where questions come from: one reader per data set.
+"""Where questions come from: one reader per data set; `load_questions` understands "reader:source".
 
-`load_questions` takes "reader:path" ("hotpotqa:dev.json", "factbook:train"), or several joined
-by "+".
+Readers and the files they need are described in docs/data.md.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from sleuth.datasets.base import DatasetReader, Loaded
-from sleuth.errors import DataError
+from sleuth.datasets.base import BadRecord, DatasetReader, Loaded
+from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
+from sleuth.types import Question
 
 DATASETS = {
     "2wiki": "sleuth.datasets.twowiki:TwoWikiReader",
     "bamboogle": "sleuth.datasets.bamboogle:BamboogleReader",
     "factbook": "sleuth.datasets.factbook:FactbookReader",
     "hotpotqa": "sleuth.datasets.hotpotqa:HotpotQAReader",
+    "hub": "sleuth.datasets.hub:HubReader",
     "jsonl": "sleuth.datasets.jsonl:JSONLReader",
     "musique": "sleuth.datasets.musique:MuSiQueReader",
     "nq": "sleuth.datasets.nq:NQReader",
     "popqa": "sleuth.datasets.popqa:PopQAReader",
     "triviaqa": "sleuth.datasets.triviaqa:TriviaQAReader",
 }
-"""Name → reader."""
+"""Name → class."""
+
+DEFAULT_SOURCE = {"factbook": "train"}
+"""Readers that bring their own data, and the split that their bare name means."""
+
+# A "+" joins only where another "reader:" (or a bare factbook) follows, so that paths may hold one.
+_JOINT = re.compile(r"\+(?=[\w-]+:|(?:" + "|".join(DEFAULT_SOURCE) + r")(?:\+|$))")
 
 
 def load_questions(spec: str, *, strict: bool = False, limit: int | None = None) -> Loaded:
-    """Questions of "reader:path" or of several such joined by "+", at most `limit` in all.
+    """Questions of "factbook:train", "hotpotqa:path/to/file.json", "hub:…", or several joined by "+".
 
-    Raises DataError for a file that cannot be read, ConfigError for an unknown reader, and, if
-    `strict`, DataError at the first bad record.
+    `limit` counts good questions over all parts. Bad records are listed, or raise DataError if
+    `strict`. ConfigError for an unknown reader, DataError for a source that cannot be read.
     """
     loaded = Loaded([])
-    for part in spec.split("+"):
-        name, colon, path = part.strip().partition(":")
-        if not colon or not path:
-            raise DataError(f"write questions as reader:path, such as hotpotqa:dev.json, not {part!r}")
-        reader: DatasetReader = resolve("datasets", DATASETS, name)()
-        left = None if limit is None else limit - len(loaded.questions)
-        found = reader.load(Path(path), strict=strict, limit=left)
-        loaded.questions.extend(found.questions)
-        loaded.bad.extend(found.bad)
-        if left is not None and len(found.questions) >= left:
+    seen: dict[tuple[str, str], str] = {}
+    for part in _JOINT.split(spec):
+        room = None if limit is None else limit - len(loaded.questions)
+        if room is not None and room <= 0:
             break
+        reader, source = _open(part)
+        read = reader.load(Path(source), strict=strict, limit=room)
+        loaded.bad.extend(read.bad)
+        for number, question in enumerate(read.questions, 1):
+            _take(question, BadRecord(part, number, "id", ""), loaded, seen, strict=strict)
     return loaded
+
+
+def _open(part: str) -> tuple[DatasetReader, str]:
+    name, _, source = part.strip().partition(":")
+    if not name:
+        raise ConfigError(f"write a data set as <reader>:<path>, not {part!r}")
+    reader: DatasetReader = resolve("datasets", DATASETS, name)()
+    source = source.strip() or DEFAULT_SOURCE.get(name, "")
+    if not source:
+        raise ConfigError(f"{name!r} names no file: write {name}:<path>")
+    return reader, source
+
+
+def _take(
+    question: Question, place: BadRecord, loaded: Loaded, seen: dict[tuple[str, str], str], *, strict: bool
+) -> None:
+    """Keep the question unless an earlier part has its id: records and results are found by it."""
+    part = seen.setdefault((question.dataset, question.id), place.file)
+    if part == place.file:
+        loaded.questions.append(question)
+        return
+    bad = place._replace(reason=f"{question.id!r} was already read from {part}")
+    if strict:
+        raise DataError(str(bad))
+    loaded.bad.append(bad)

@@ -1,0 +1,228 @@
+"""Gold paragraphs → the searches a person would make, one Hop each, in reasoning order.
+
+Used for scripted demonstrations and for measuring searches, never for scoring answers. A query
+holds only words that are known by then: from the question, and from the passages found before.
+Rules of thumb, not annotation: `docs/data.md` gives the share that reads well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from sleuth.text import contains, normalise
+from sleuth.types import Hop, Passage
+
+_FILLERS = """
+a an and are as at be been being but by can could did do does for from had has have he her his how if in into is it
+its many much name no not of on one or other she than that the their them then there these they this those to was
+were what when where which who whom whose why will with would
+"""
+_STOP_WORDS = frozenset(_FILLERS.split())
+_MOST_QUERY_WORDS = 10
+_MOST_NEED_WORDS = 14
+_BE = "is|was|are|were"
+_AUXILIARY = f"{_BE}|did|does|do|has|had|have|can|could|will|would"
+# "what is the date of birth …", "how many seats …", and "which 1831 novel …" up to its verb or preposition.
+_ATTRIBUTE = re.compile(
+    rf"\b(?:what|which) (?:{_BE}) the (\w+ of (?:birth|death|origin|citizenship))\b", re.I
+)
+_COUNTED = re.compile(rf"\bhow many ((?:[\w-]+ ){{0,2}}?[\w-]+)(?= (?:{_AUXILIARY})\b|$)", re.I)
+_KIND = re.compile(
+    rf"\b(?:what|(?<!of )which) (?:(?:{_BE}) (?:the|an?) )?((?!(?:{_AUXILIARY})\b)(?:[\w'’-]+ ){{0,4}}?[\w'’-]+)"
+    rf"(?= (?:{_AUXILIARY}|of|in|on|at|for|from|to|by|with|that|who|which|whose|where|when)\b"
+    r"| \w+ed\b| \w+s (?:the|an?|his|her|its)\b|,|$)",
+    re.I,
+)
+_VERBS = frozenset(("follows", "owns", "shares border with"))
+_FIXED = {
+    "when": "the date",
+    "where": "the place",
+    "who": "the person",
+    "whose": "the person",
+    "whom": "the person",
+    "why": "the reason",
+}
+
+
+def single_hop(question: str, answer: str, gold: Passage) -> tuple[Hop, ...]:
+    """One search with the question's own words."""
+    return (Hop(question.rstrip("? "), gold.id, answer, need_of(question)),)
+
+
+def comparison_hops(question: str, golds: Sequence[Passage]) -> tuple[Hop, ...]:
+    """Look up each thing compared, in the order in which the question names them."""
+    asked = normalise(question)
+    ordered = sorted(golds, key=lambda gold: _position(asked, _bare(gold.title)))
+    return tuple(Hop(gold.title, gold.id, _bare(gold.title), _bare(gold.title)) for gold in ordered)
+
+
+def bridge_hops(question: str, answer: str, golds: Sequence[Passage]) -> tuple[Hop, ...]:
+    """Two paragraphs: first what the question describes, then what that leads to."""
+    first, last = _ordered(question, answer, golds)
+    first_name, last_name = _bare(first.title), _bare(last.title)
+    is_named = contains(question, first_name)
+    is_last_named = contains(question, last_name)
+    is_linked = contains(first.text, last_name) or is_last_named
+    query = words_about(question, first, without=last_name if is_last_named else "")
+    # A person cannot type a title that nothing has shown yet: then the first find is searched with.
+    onward = last_name if is_linked else words_about(question, last, lead="" if is_named else first_name)
+    found = first_name if not is_linked and not is_named else last_name
+    # The last article can be the answer itself: the search then only confirms what the first one said.
+    is_answer = normalise(last_name) == normalise(answer)
+    asked = last_name if is_answer else asked_for(question, last_name if is_linked else first_name)
+    return (
+        Hop(query or first_name, first.id, found, first_name if is_named else _described(question)),
+        Hop(onward or last_name, last.id, answer, asked),
+    )
+
+
+def evidence_hops(evidences: Iterable[Sequence[str]], golds: Sequence[Passage]) -> tuple[Hop, ...]:
+    """One hop for each triple (subject, relation, object) that a gold paragraph is about (2Wiki).
+
+    () unless every gold paragraph gets one: half a chain would demonstrate a wrong search.
+    """
+    triples = list(dict.fromkeys((s.strip(), r.strip(), o.strip()) for s, r, o in evidences))
+    found = _by_subject([subject for subject, _, _ in triples], golds)
+    hops: dict[tuple[str, str], Hop] = {}
+    for (subject, relation, value), gold in zip(triples, found, strict=True):
+        if gold is None:
+            return ()
+        hops.setdefault((gold.id, relation), _relation_hop(subject, relation, gold.id, value))
+    is_whole = {hop.passage_id for hop in hops.values()} == {gold.id for gold in golds}
+    return tuple(hops.values()) if is_whole else ()
+
+
+def decomposition_hops(steps: Sequence[tuple[str, str, str]]) -> tuple[Hop, ...]:
+    """(sub-question, passage id, answer) of each step (MuSiQue); "#1" stands for the first step's answer."""
+    hops: list[Hop] = []
+    answers = [answer for _, _, answer in steps]
+    for i, (step, passage_id, answer) in enumerate(steps):
+        known = answers[:i]
+        filled = _filled(step, known)
+        subject, is_relation, relation = filled.partition(">>")
+        if is_relation:
+            hops.append(_relation_hop(subject.strip(), relation.strip(), passage_id, answer))
+        else:
+            hops.append(Hop(filled.rstrip("? "), passage_id, answer, need_of(filled, known)))
+    return tuple(hops)
+
+
+def words_about(question: str, passage: Passage, *, lead: str = "", without: str = "") -> str:
+    """`lead`, then the question's words that the passage shares, in their order; at most ten, names first."""
+    there = set(normalise(f"{passage.title} {passage.text}").split())
+    led = set(normalise(f"{lead} {without}").split())
+    chosen: dict[str, str] = {}
+    for word in question.split():
+        bare = word.strip("?.,;:!\"'()“”‘’")
+        key = normalise(bare.removesuffix("'s").removesuffix("’s"))
+        if key and key not in _STOP_WORDS and key not in led and all(part in there for part in key.split()):
+            chosen.setdefault(key, bare)
+    room = _MOST_QUERY_WORDS - len(lead.split())
+    ranked = sorted(chosen, key=lambda key: not re.search(r"[A-Z\d]", chosen[key]))[: max(room, 0)]
+    return " ".join([lead, *(chosen[key] for key in chosen if key in ranked)]).strip()
+
+
+def need_of(question: str, subjects: Sequence[str] = ()) -> str:
+    """What a question looks for, so that "I need to find …" reads well.
+
+    `subjects` are names known to stand in it: they tell where "did X win" can be turned around.
+    """
+    text = " ".join(question.split()).rstrip("?. ")
+    if found := re.match(rf"(?:what|who|which) (?:{_BE}) ((?:the|an?) .+)", text, re.IGNORECASE):
+        return _shortened(found[1])
+    if re.match(
+        rf"(?:who|what|which(?: \w+)?|how many(?: \w+)?) (?!(?:{_AUXILIARY})\b)\w", text, re.IGNORECASE
+    ):
+        return _shortened(text[0].lower() + text[1:])
+    for subject in subjects:
+        pattern = rf"(\w[\w ]*?) ({_AUXILIARY}) ((?:the )?{re.escape(subject)}) (.+)"
+        if subject and (turned := re.fullmatch(pattern, text, re.IGNORECASE)):
+            return _shortened(f"{turned[1].lower()} {turned[3]} {turned[2].lower()} {turned[4]}")
+    return f"the answer to “{text}”"
+
+
+def asked_for(question: str, name: str) -> str:
+    """What a question asks for about `name`: "the date of birth of X", "the number of seats for X"."""
+    text = " ".join(question.split()).rstrip("?. ")
+    if found := _ATTRIBUTE.search(text) or _KIND.search(text):
+        return f"the {found[1]} of {name}"
+    if found := _COUNTED.search(text):
+        return f"the number of {found[1]} for {name}"
+    # "who" inside a sentence is rarely what it asks; at either end it is.
+    word = f"({'|'.join(_FIXED)})"
+    asked = (
+        re.match(rf"{word}\b", text, re.I)
+        or re.search(rf"\b{word}$", text, re.I)
+        or re.search(rf"\b{word}\b", text, re.I)
+    )
+    return f"{_FIXED[asked[1].lower()] if asked else 'the answer'} for {name}"
+
+
+def _by_subject(subjects: Sequence[str], golds: Sequence[Passage]) -> list[Passage | None]:
+    """The gold paragraph about each subject, found by its title."""
+    by_title: dict[str, Passage] = {}
+    for gold in golds:
+        by_title.setdefault(normalise(gold.title), gold)
+        by_title.setdefault(normalise(_bare(gold.title)), gold)
+    found = [by_title.get(normalise(s)) or by_title.get(normalise(_bare(s))) for s in subjects]
+    # Wikidata may call a thing otherwise than its article: one subject and one paragraph left belong together.
+    spare = [gold for gold in golds if gold not in found]
+    nameless = {s for s, gold in zip(subjects, found, strict=True) if gold is None}
+    if len(spare) == 1 and len(nameless) == 1:
+        return [gold or spare[0] for gold in found]
+    return found
+
+
+def _relation_hop(subject: str, relation: str, passage_id: str, value: str) -> Hop:
+    """The search for one property, by its Wikidata name, of one thing."""
+    need = f"the {relation} of {subject}"
+    if relation.endswith((" of", " by", " in")):
+        need = f"what {subject} is {relation}"
+    elif relation in _VERBS:
+        need = f"what {subject} {relation}"
+    return Hop(f"{subject} {relation}", passage_id, value, need)
+
+
+def _ordered(question: str, answer: str, golds: Sequence[Passage]) -> tuple[Passage, Passage]:
+    """The paragraph that leads on, then the one it leads to; the given order if nothing tells them apart."""
+    one, two = golds
+
+    def lead(a: Passage, b: Passage) -> tuple[int, ...]:
+        return (
+            (normalise(b.title) == normalise(answer)) - (normalise(a.title) == normalise(answer)),
+            contains(f"{b.title}. {b.text}", answer) - contains(f"{a.title}. {a.text}", answer),
+            contains(question, _bare(a.title)) - contains(question, _bare(b.title)),
+            contains(a.text, _bare(b.title)) - contains(b.text, _bare(a.title)),
+            len(words_about(question, a)) - len(words_about(question, b)),
+        )
+
+    return (one, two) if lead(one, two) >= lead(two, one) else (two, one)
+
+
+def _described(question: str) -> str:
+    """The noun phrase by which a question describes what it does not name; "" if there is none."""
+    clause = r"(?:whose|who|that|which|where|in which|of which|for which)"
+    found = re.search(rf"\b(the|an?) ((?:[\w'’-]+ ){{1,4}}?{clause} [^,?]+)", question, re.IGNORECASE)
+    return _shortened(f"the {found[2]}") if found else ""
+
+
+def _bare(title: str) -> str:
+    """A title without its disambiguation: "Get Low (song)" is called "Get Low"."""
+    return re.sub(r"\s*\([^()]*\)\s*$", "", title) or title
+
+
+def _position(asked: str, name: str) -> int:
+    place = asked.find(normalise(name))
+    return place if place >= 0 else len(asked)
+
+
+def _filled(step: str, known: Sequence[str]) -> str:
+    """A sub-question with the answers it refers to; a reference to a later step stays as it is."""
+    for number in range(len(known), 0, -1):
+        step = step.replace(f"#{number}", known[number - 1])
+    return step.strip()
+
+
+def _shortened(phrase: str) -> str:
+    return " ".join(phrase.split()[:_MOST_NEED_WORDS])

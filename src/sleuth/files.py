@@ -1,0 +1,121 @@
+"""Local files as bytes, lines and JSON values, compressed or not.
+
+Every way in which a file as a whole cannot be read is a DataError of one line; what is wrong
+with a single record is the caller's to name and to count.
+"""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import io
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from sleuth.errors import DataError
+
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".bz2": bz2.BZ2File,
+    ".gz": gzip.GzipFile,
+    ".xz": lzma.LZMAFile,
+}
+_BOM = b"\xef\xbb\xbf"
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+def format_of(path: Path) -> str:
+    """The suffix that names the format, lower-case, below any compression: ".jsonl" for "a.JSONL.xz"."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    while suffixes and suffixes[-1] in _OPENERS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def check_file(path: Path) -> None:
+    """DataError unless `path` is an existing file."""
+    try:
+        if path.is_dir():
+            raise DataError(f"{path} is a folder, not a data file")
+        if not path.exists():
+            raise DataError(f"no file {path}")
+    except (OSError, ValueError) as error:
+        raise DataError(f"{str(path)[:200]!r} cannot be read: {error}") from error
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """The file's uncompressed bytes. DataError if it is missing, forbidden, a folder or damaged."""
+    check_file(path)
+    opener = _OPENERS.get(path.suffix.lower())
+    try:
+        with path.open("rb") if opener is None else opener(path) as stream:
+            yield stream
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}: the compressed data is damaged or cut short: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Every line that is not blank, with its 1-based number, without line end and byte order mark."""
+    with open_bytes(path) as stream:
+        for number, line in enumerate(stream, 1):
+            content = line.removeprefix(_BOM) if number == 1 else line
+            if content := content.strip():
+                yield number, content
+
+
+def whole(path: Path) -> bytes:
+    """All bytes of the file, without byte order mark."""
+    with open_bytes(path) as stream:
+        return stream.read().removeprefix(_BOM)
+
+
+class Cells(NamedTuple):
+    """One row of a delimited file."""
+
+    number: int
+    """1-based line on which it begins."""
+    values: list[str]
+    fault: str = ""
+    """Not empty: why the row cannot be read."""
+
+
+def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
+    """Rows of a CSV or TSV file that are not blank; quoted cells may hold line ends."""
+    with open_bytes(path) as stream:
+        # Bytes that are not UTF-8 come through as lone surrogates, so that only their row is lost.
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+        reader = csv.reader(text, delimiter=delimiter)
+        while True:
+            number = reader.line_num + 1
+            try:
+                values = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield Cells(number, [], f"not CSV: {error}")
+                continue
+            if values:
+                is_text = all(cell.isascii() or not _ESCAPED.search(cell) for cell in values)
+                yield Cells(number, values, "" if is_text else "not UTF-8")
+
+
+def decode_json(data: bytes | msgspec.Raw) -> Any:
+    """The JSON value in `data`. DataError with nothing but the reason; NaN and Infinity are not JSON."""
+    try:
+        return msgspec.json.decode(data)
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8: byte 0x{error.object[error.start]:02x}") from error
+    except RecursionError as error:
+        raise DataError("nested too deeply") from error
+    except msgspec.MsgspecError as error:
+        raise DataError(f"not JSON: {error}") from error
