@@ -187,7 +187,7 @@ class Experiment:
             self.policy, self.demonstrations(), self.recipe.scale, self.log, deadline_s=deadline_s
         )
         self.engine.refresh()
-        return result
+        return _uninterrupted(result)
 
     def reinforce(self, deadline_s: float | None = None) -> TrainResult:
         """Reinforcement learning; the policy as it stands becomes the reference policy."""
@@ -197,7 +197,9 @@ class Experiment:
         if recipe.algorithm.needs_reference:
             self.policy.freeze_reference()
         parts = Parts(self.train_questions, recipe.protocol, self.retriever, recipe.reward, recipe.algorithm)
-        return train(self.policy, self.engine, parts, recipe.scale, self.log, deadline_s=deadline_s)
+        return _uninterrupted(
+            train(self.policy, self.engine, parts, recipe.scale, self.log, deadline_s=deadline_s)
+        )
 
     def save_model(self) -> Path:
         """The policy as a folder that transformers, and `sleuth ask --run`, can load."""
@@ -227,6 +229,13 @@ class Experiment:
             train_questions=self.train_questions if self.checks_leaks else None,
             progress=show,
         )
+
+
+def _uninterrupted(result: TrainResult) -> TrainResult:
+    """The result, unless someone asked to stop: then nothing further of the run may be done."""
+    if result.stopped == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
 
 PROGRESS_S = 15.0
