@@ -129,6 +129,11 @@ class Forward:
                 f"question {question!r}: token {foreign} is not in the model's vocabulary of {self._vocabulary}"
             )
 
+    @cached_property
+    def obstacle(self) -> str:
+        """Why this model cannot share a prefix; "" if it can and a trial gave the numbers of a plain pass."""
+        return self._unsuited() or self._trial()
+
     def prefix(self, tokens: Sequence[int]) -> Prefix:
         """Compute a prefix as one row, in the graph unless gradients are off."""
         cache = DynamicCache()
