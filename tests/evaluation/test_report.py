@@ -163,6 +163,8 @@ def test_the_answer_is_marked_in_passages_notes_and_answers_only() -> None:
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     hostile = _episode(HOSTILE, malformed=HOSTILE)
+    # As a gold answer too, so that what is marked is hostile.
+    hostile = replace(hostile, question=replace(hostile.question, answers=(HOSTILE,)))
     row = ReportRow(HOSTILE, {"em": bootstrap_mean([1.0])})
     metrics = [{"phase": HOSTILE, "step": 1, HOSTILE: 1.0, "reward/total": 1.0, f"reward/{HOSTILE}": 2.0}]
     html = _write(
@@ -174,6 +176,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
     assert page.text.count("<script>alert(1)</script>") > 10
     assert "$title" in page.text
+    assert "mark" in page.tags
 
 
 @given(st.text(max_size=60))

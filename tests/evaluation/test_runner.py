@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from sleuth.engines.base import Engine, Sampling
+from sleuth.engines.base import Engine, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.errors import ConfigError, DataError, EngineError
-from sleuth.evaluation.result import load_evaluation
+from sleuth.evaluation.records import Record
+from sleuth.evaluation.result import load_evaluation, summarise
 from sleuth.evaluation.runner import Progress
 from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.base import Reward
@@ -142,7 +143,10 @@ def test_a_killed_evaluation_goes_on_without_redoing(world: Any, tmp_path: Path)
     assert resumed["reward"].n == 50
 
 
-@pytest.mark.parametrize("file", ["questions.jsonl", "trajectories.jsonl", "rewards.jsonl"])
+FILES = ("trajectories.jsonl", "questions.jsonl", "rewards.jsonl")
+
+
+@pytest.mark.parametrize("file", FILES)
 def test_a_line_cut_short_by_a_kill_is_made_good(world: Any, tmp_path: Path, file: str) -> None:
     whole = world.run(tmp_path, world.questions(6), world.knows(lambda i: i < 2), reward=AnswerReward())
     content = (tmp_path / file).read_bytes()
@@ -155,7 +159,33 @@ def test_a_line_cut_short_by_a_kill_is_made_good(world: Any, tmp_path: Path, fil
     (tmp_path / file).write_bytes(content[:-20])
     again = world.run(tmp_path, world.questions(6), world.knows(lambda i: i < 2), reward=AnswerReward())
     assert again.metrics == whole.metrics
-    assert (tmp_path / file).read_bytes().count(b"\n") == 6
+    # No episode is there twice, and line i is the same episode in all three files.
+    assert [len(_lines(tmp_path / name)) for name in FILES] == [6, 6, 6]
+    ids = [row["id"] for row in _lines(tmp_path / "questions.jsonl")]
+    assert (
+        ids
+        == [row["id"] for row in _lines(tmp_path / "rewards.jsonl")]
+        == [t.question.id for t in again.trajectories()]
+    )
+
+
+def test_rewards_are_made_good_over_several_rounds(world: Any, tmp_path: Path) -> None:
+    parts = {"rollout_batch": 1, "reward": AnswerReward()}
+    whole = world.run(tmp_path, world.questions(20), world.knows(lambda i: i < 7), **parts)
+    (tmp_path / "rewards.jsonl").unlink()
+    again = world.run(tmp_path, world.questions(20), world.knows(lambda i: i < 7), **parts)
+    assert again.metrics == whole.metrics
+    assert again["reward"].n == 20
+
+
+def test_a_result_does_not_outlive_the_records_it_was_made_of(world: Any, tmp_path: Path) -> None:
+    world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
+    for name in FILES:
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(EngineError):
+        world.run(tmp_path, world.questions(3), ScriptedEngine([]))
+    with pytest.raises(DataError, match="an unfinished evaluation"):
+        load_evaluation(tmp_path)
 
 
 def test_a_finished_folder_is_not_run_again(world: Any, tmp_path: Path) -> None:
@@ -235,6 +265,7 @@ class Judge(Reward):
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """By question id."""
         assert engine is not None
+        assert not any(t.fault for t in trajectories)
         special = {"q1": Score(0.0, {}, "the judge did not answer"), "q2": Score(float("nan"), {"x": 1.0})}
         return [special.get(t.question.id, Score(0.5, {"x": 0.5})) for t in trajectories]
 
@@ -260,3 +291,31 @@ def test_progress_shows_the_running_score_and_the_time_left(world: Any, tmp_path
     assert seen[0].line().startswith("1/5 · EM 1.000 · F1 1.000 · valid 1.000 · 0:0")
     late = Progress(3, 10, None, 0.25, 0.5, faults=2, elapsed_s=9.0, remaining_s=3725.2)
     assert late.line() == "3/10 · F1 0.250 · valid 0.500 · 2 failed · 1:02:05 left"
+
+
+def test_a_failed_episode_does_not_shift_the_rewards_of_others(world: Any, tmp_path: Path) -> None:
+    def reply(request: Request, turn: int) -> str:
+        i = world.thing(request)
+        return "<search>broken</search>" if i == 2 else f"<answer>answer {i if i < 4 else 'none'}</answer>"
+
+    class Number(Reward):
+        """Each question's own number."""
+
+        def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+            """1 for q1, and so on."""
+            assert not any(t.fault for t in trajectories)
+            return [Score(float(t.question.id[1:]), {}) for t in trajectories]
+
+    result = world.run(tmp_path, world.questions(6), ScriptedEngine(reply), reward=Number())
+    told = {row["id"]: row["total"] for row in _lines(tmp_path / "rewards.jsonl") if not row["invalid"]}
+    assert told == {f"q{i}": float(i) for i in (0, 1, 3, 4, 5)}
+    assert (result.n, result.faults, result["em"].value) == (6, 1, 0.5)
+    assert result.endings == {"answered": 5, "fault": 1}
+
+
+def test_the_order_in_which_episodes_end_changes_no_interval() -> None:
+    """More distinct values than are counted by value, so that a resample depends on their order."""
+    records = [
+        Record(f"q{i}", "d", "?", None, (), "steps", "", "", "", 0.0, {"x": i / 7}) for i in range(300)
+    ]
+    assert summarise(records, {}) == summarise(records[::-1], {})

@@ -31,8 +31,7 @@ def _answer(score: AnswerScore) -> Measure:
 
 def _refusal(figure: RefusalFigure) -> Measure:
     def measure(trajectory: Trajectory, _: Rules) -> float | None:
-        refused = trajectory.ending == "refused" and not trajectory.fault
-        return figure(bool(answers.golds_of(trajectory.question)), refused)
+        return figure(bool(answers.golds_of(trajectory.question)), trajectory.ending == "refused")
 
     return measure
 
