@@ -1,38 +1,51 @@
-"""Where passages come from: one file per kind of source."""
+"""Where passages come from; `open_corpus` chooses the reader by what the source is."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from sleuth.corpora.base import Corpus
-from sleuth.errors import DataError
-from sleuth.registry import resolve
+from sleuth.errors import ConfigError, DataError
+from sleuth.files import format_of
+from sleuth.registry import nearest, resolve
 
 CORPORA = {
+    "dpr": "sleuth.corpora.wiki18:DPRCorpus",
     "factbook": "sleuth.corpora.factbook:FactbookCorpus",
     "folder": "sleuth.corpora.folder:FolderCorpus",
     "jsonl": "sleuth.corpora.jsonl:JSONLCorpus",
-    "wiki18": "sleuth.corpora.wiki18:Wiki18Corpus",
 }
-"""Name → corpus."""
+"""Name → class."""
 
-_COMPRESSED = {".gz", ".xz", ".bz2"}
+_PACKAGED = ("factbook",)
+_BY_FORMAT = {".jsonl": "jsonl", ".ndjson": "jsonl", ".tsv": "dpr"}
 
 
 def open_corpus(source: str) -> Corpus:
-    """The corpus that `source` is: "factbook", a folder, a .jsonl file or a DPR .tsv, also compressed.
+    """The corpus that a source is.
 
-    Raises DataError if it does not exist or is of no known kind.
+    "factbook" · a .jsonl or DPR .tsv file, also .gz, .bz2 or .xz · a folder, or a single document.
+    ConfigError if the source is empty, DataError if it is not there or of no known kind.
     """
-    if source == "factbook":
-        return resolve("corpora", CORPORA, "factbook")()  # type: ignore[no-any-return]
+    name = source.strip()
+    if not name:
+        raise ConfigError("the corpus source is empty: name a file, a folder or 'factbook'")
+    if name in _PACKAGED:
+        corpus: Corpus = resolve("corpora", CORPORA, name)()
+        return corpus
     path = Path(source)
-    if path.is_dir():
-        return resolve("corpora", CORPORA, "folder")(path)  # type: ignore[no-any-return]
-    if not path.is_file():
-        raise DataError(f"no file or folder {source!r} to index")
-    suffix = next((s for s in reversed(path.suffixes) if s.lower() not in _COMPRESSED), "").lower()
-    kinds = {".jsonl": "jsonl", ".json": "jsonl", ".tsv": "wiki18"}
-    if suffix not in kinds:
-        raise DataError(f"{source!r} is neither a .jsonl corpus, a .tsv dump nor a folder")
-    return resolve("corpora", CORPORA, kinds[suffix])(path)  # type: ignore[no-any-return]
+    try:
+        is_there, is_folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{source[:200]!r} cannot be read: {error}") from error
+    if not is_there:
+        raise DataError(f"no file or folder {source!r}{nearest(name, _PACKAGED)}")
+    kind = "folder" if is_folder else _BY_FORMAT.get(format_of(path), "folder")
+    if kind == "folder" and not is_folder:
+        from sleuth.corpora.documents import READERS
+
+        if path.suffix.lower() not in READERS:
+            known = ", ".join([*_BY_FORMAT, *READERS])
+            raise DataError(f"{source}: unknown format {path.suffix!r}; known: {known}")
+    opened: Corpus = resolve("corpora", CORPORA, kind)(path)
+    return opened

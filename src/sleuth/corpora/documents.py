@@ -1,0 +1,216 @@
+"""One document file → sections, each a heading and its text, by well-kept parsers.
+
+Markdown by markdown-it, HTML by Beautiful Soup on html.parser, PDF by pypdf (one section a page).
+A document that cannot be read is a DataError whose text is "line: reason" or the reason.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sleuth.errors import DataError
+
+_PARSED_AWAY = ("title", "script", "style", "nav", "noscript", "template", "svg", "iframe", "object")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_OTHER_BLOCKS = """
+address article aside blockquote body caption dd details div dl dt fieldset figcaption figure footer form header html
+li main ol p pre section summary table td tfoot th thead tr ul
+"""
+_BLOCKS = frozenset((*_HEADINGS, *_OTHER_BLOCKS.split()))
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+
+
+class MissingParserError(DataError):
+    """A parser that is not installed: no document of its kind can be read."""
+
+
+class Section(NamedTuple):
+    """A part of a document."""
+
+    heading: str
+    """"" for text before the first heading."""
+    text: str
+    """Paragraphs are separated by a blank line."""
+
+
+def read_sections(path: Path) -> list[Section]:
+    """The sections of a document that hold text, in order. DataError if it cannot be read or has none."""
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(f"unknown format {path.suffix!r}; known: {', '.join(READERS)}")
+    try:
+        sections = [section for section in reader(path) if section.text.strip()]
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror or error}") from error
+    if not sections:
+        raise DataError("no text (scanned?)" if path.suffix.lower() == ".pdf" else "no text")
+    return sections
+
+
+def _text(path: Path) -> Iterator[Section]:
+    yield Section("", _decoded(path.read_bytes()))
+
+
+def _markdown(path: Path) -> Iterator[Section]:
+    parser = _installed("markdown_it", "markdown-it-py").MarkdownIt("commonmark").enable("table")
+    source = _FRONT_MATTER.sub("", _decoded(path.read_bytes()))
+    heading, parts, in_heading = "", list[str](), False
+    for token in parser.parse(source):
+        if token.type == "heading_open":
+            yield Section(heading, "\n\n".join(parts))
+            heading, parts, in_heading = "", [], True
+        elif token.type == "heading_close":
+            in_heading = False
+        elif token.type == "inline":
+            plain = _inline(token.children or [])
+            if in_heading:
+                heading = " ".join(plain.split())
+            else:
+                parts.append(plain)
+        elif token.type in ("fence", "code_block"):
+            parts.append(token.content)
+        elif token.type == "html_block":
+            parts.extend(f"{part.heading}\n\n{part.text}" for part in _html_sections(token.content))
+    yield Section(heading, "\n\n".join(parts))
+
+
+def _inline(tokens: list[Any]) -> str:
+    """Markdown's text without its marks; a picture is its description."""
+    breaks = {"softbreak": "\n", "hardbreak": "\n"}
+    kept = ("text", "text_special", "code_inline", "image")
+    return "".join(token.content if token.type in kept else breaks.get(token.type, "") for token in tokens)
+
+
+def _html(path: Path) -> Iterator[Section]:
+    return _html_sections(_decoded_html(path.read_bytes(), _installed("bs4", "beautifulsoup4")))
+
+
+def _html_sections(source: str) -> Iterator[Section]:
+    """Text between headings; a new block begins a new paragraph."""
+    bs4 = _installed("bs4", "beautifulsoup4")
+    heading, parts, block, in_heading = "", list[str](), None, False
+    for text in _visible(source, bs4):
+        above = _block_above(text)
+        if above is not block:
+            was_heading, block = in_heading, above
+            in_heading = above is not None and above.name in _HEADINGS
+            if in_heading:
+                yield Section(" ".join(heading.split()), "".join(parts))
+                heading, parts = "", []
+            elif not was_heading:
+                parts.append("\n\n")
+        if in_heading:
+            heading += text
+        else:
+            parts.append(text)
+    yield Section(" ".join(heading.split()), "".join(parts))
+
+
+def _visible(source: str, bs4: Any) -> list[Any]:
+    """The strings a reader of the page sees, in order, still in their tree."""
+    try:
+        soup = bs4.BeautifulSoup(source, "html.parser")
+    except bs4.exceptions.ParserRejectedMarkup as error:
+        raise DataError(f"not HTML: {error}") from error
+    for element in soup.find_all(_PARSED_AWAY):
+        element.decompose()
+    for element in soup.find_all(("br", "hr")):
+        element.insert_before("\n")
+    # Comments, doctype and CDATA are strings too, of their own class.
+    return [s for s in soup.find_all(string=True) if not isinstance(s, bs4.element.PreformattedString)]
+
+
+def _block_above(text: Any) -> Any:
+    parent = text.parent
+    while parent is not None and parent.name not in _BLOCKS:
+        parent = parent.parent
+    return parent
+
+
+def _decoded_html(data: bytes, bs4: Any) -> str:
+    """HTML as UTF-8, or in the encoding it declares; never in a guessed one."""
+    try:
+        return _decoded(data)
+    except DataError:
+        declared = bs4.dammit.EncodingDetector.find_declared_encoding(data, is_html=True)
+        if not declared:
+            raise
+        try:
+            return data.decode(declared)
+        except (LookupError, ValueError) as error:
+            raise DataError(f"not {declared}, which it declares: {error}") from error
+
+
+# What pypdf lets through on damaged files: it trusts the structure that it reads.
+_PDF_FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
+
+
+def _pdf(path: Path) -> Iterator[Section]:
+    pypdf = _installed("pypdf", "pypdf")
+    # Its warnings about repaired files would go to the terminal, one a page.
+    logging.getLogger("pypdf").addHandler(logging.NullHandler())
+    faults = (pypdf.errors.PyPdfError, pypdf.errors.DependencyError, *_PDF_FAULTS)
+    try:
+        reader = pypdf.PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise DataError("encrypted")
+        pages = [page.extract_text() for page in reader.pages]
+    except faults as error:
+        if "crypt" in str(error).lower():
+            raise DataError("encrypted") from error
+        raise DataError(f"not a readable PDF: {type(error).__name__}: {error}") from error
+    for number, text in enumerate(pages, 1):
+        # Print breaks words at line ends: "exam-⏎ple".
+        yield Section(f"page {number}", re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", _without_surrogates(text)))
+
+
+def _without_surrogates(text: str) -> str:
+    """PDF fonts can map to half a character, which no encoding of Unicode can hold."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{line}: text: not UTF-8: byte 0x{data[error.start]:02x}") from error
+    if "\x00" in text:
+        line = text.count("\n", 0, text.index("\x00")) + 1
+        raise DataError(f"{line}: text: holds NUL bytes, so it is no text")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _installed(module: str, package: str) -> Any:
+    """A parser of the `folder` extra."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingParserError(f"{package} is not installed: pip install 'sleuth-rag[folder]'") from error
+
+
+READERS: dict[str, Callable[[Path], Iterator[Section]]] = {
+    ".md": _markdown,
+    ".markdown": _markdown,
+    ".txt": _text,
+    ".html": _html,
+    ".htm": _html,
+    ".pdf": _pdf,
+}
+"""Suffix, lower-case → reader."""

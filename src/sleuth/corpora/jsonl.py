@@ -1,0 +1,58 @@
+"""A corpus in JSON lines, one passage each: {"id", "title", "text"}, or Search-R1's {"id", "contents"}.
+
+Search-R1's wiki-18.jsonl holds title and text in one field: `"Title"` in quotes, a line end, the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sleuth.corpora.base import Corpus, Report
+from sleuth.corpora.seen import SeenIds
+from sleuth.errors import DataError
+from sleuth.fields import FieldError, as_record, id_in, optional_text, text_in
+from sleuth.files import check_file, decode_json, lines
+from sleuth.types import Passage
+
+
+@dataclass(frozen=True)
+class JSONLCorpus(Corpus):
+    """One file, plain or compressed (.gz, .bz2, .xz)."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        check_file(self.path)
+
+    def passages(self, report: Report) -> Iterator[Passage]:
+        """Passages in the order of the file. DataError if the file is damaged."""
+        seen = SeenIds()
+        for number, line in lines(self.path):
+            try:
+                passage = read_passage(decode_json(line))
+                if not seen.add(passage.id):
+                    raise FieldError("id", f"{passage.id!r} is an earlier passage's id")
+            except FieldError as fault:
+                report(f"{self.path}:{number}: {fault}")
+            except DataError as error:
+                report(f"{self.path}:{number}: record: {error}")
+            else:
+                yield passage
+
+
+def read_passage(value: object) -> Passage:
+    """The passage of one record. Raises FieldError."""
+    record = as_record(value, "record")
+    identity = id_in(record, "id", "_id")
+    if not identity:
+        raise FieldError("id", "missing")
+    if record.get("text") is not None or record.get("contents") is None:
+        return Passage(identity, optional_text(record, "title"), text_in(record, "text"))
+    first, line_end, rest = text_in(record, "contents").partition("\n")
+    if not line_end:
+        if first.startswith('"') and first.endswith('"') and len(first) > 1:
+            raise FieldError("contents", "no text after the title")
+        return Passage(identity, optional_text(record, "title"), first)
+    return Passage(identity, first.strip().removeprefix('"').removesuffix('"').strip(), rest.strip())
