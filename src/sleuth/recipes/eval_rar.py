@@ -64,6 +64,7 @@ CPU = PAPER.but(
         note="evaluate",
         invalid_message="\nMy action is wrong. Let me try again.\n",
     ),
+    algorithm=search_r1.CPU.algorithm,
     scale=search_r1.CPU.scale,
 )
 

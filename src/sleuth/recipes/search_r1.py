@@ -5,6 +5,8 @@ text and the code are known to disagree: one on-policy update per batch, no entr
 top-p, real stop strings, and an answer that is read from the response only.
 """
 
+from dataclasses import replace
+
 from sleuth.algorithms.grpo import GRPO
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipe import Recipe
@@ -26,20 +28,22 @@ INVALID = (
     "If I want to give the final answer, I should put the answer between <answer> and </answer>. Let me try again.\n"
 )
 
+ALGORITHM = GRPO(
+    group_size=5,  # n_agent
+    epsilon=0.2,
+    beta=0.001,
+    kl="k3",
+    scale="std",
+    aggregation="sequence",
+    num_updates=1,  # exactly on-policy; the released scripts make ten optimiser steps a batch
+)
+
 PAPER = Recipe(
     name="search-r1/paper",
     protocol=SearchTags(instruction=INSTRUCTION, invalid_message=INVALID),
     retriever=BM25(),  # the paper: E5-base-v2 over the 2018 Wikipedia dump; any index or server fits this slot
     reward=AnswerReward(),
-    algorithm=GRPO(
-        group_size=5,  # n_agent
-        epsilon=0.2,
-        beta=0.001,
-        kl="k3",
-        scale="std",
-        aggregation="sequence",
-        num_updates=1,
-    ),
+    algorithm=ALGORITHM,
     scale=Scale(
         model="Qwen/Qwen2.5-3B",
         train_data="hub:RUC-NLPIR/FlashRAG_datasets/nq:train@nq+hub:hotpotqa/hotpot_qa/distractor:train@hotpotqa",
@@ -60,7 +64,9 @@ PAPER = Recipe(
 )
 
 # Two CPU cores and SmolLM2-135M: a shorter instruction of our own and no example answer, since
-# every prompt token is paid for in each update and a small model repeats an example.
+# every prompt token is paid for in each update and a small model repeats an example; two passages
+# a search; no KL term, whose weight of 0.001 decides nothing in tens of steps but whose reference
+# would have to be computed for every rollout, those of groups without any advantage included.
 CPU = PAPER.but(
     name="search-r1/cpu",
     variant="cpu",
@@ -71,22 +77,24 @@ CPU = PAPER.but(
         ),
         invalid_message="\nI must search or answer.\n",
     ),
+    algorithm=replace(ALGORITHM, beta=0.0),
     scale=Scale(
         model="smollm2-135m-instruct",
         train_data="factbook:train",
         eval_data="factbook:dev",
-        top_k=3,
+        top_k=2,
         max_steps=4,
-        max_new_tokens=96,
-        max_passage_tokens=320,
+        max_new_tokens=80,
+        max_passage_tokens=256,
         max_context=1536,
-        warm_start_examples=192,
+        warm_start_examples=112,
+        warm_start_batch=4,
         warm_start_lr=1e-4,
-        steps=20,
-        batch=8,
-        rollout_batch=32,
+        steps=40,
+        batch=4,
+        rollout_batch=50,
         micro_batch_tokens=4096,
-        lr=5e-6,
+        lr=1e-5,
         eval_questions=100,
         save_every=5,
     ),
