@@ -86,7 +86,13 @@ class Experiment:
         """Samples from the very module that is trained."""
         from sleuth.engines.transformers import TransformersEngine
 
-        return TransformersEngine(self.policy.model, self.policy.tokenizer, name=self.recipe.scale.model)
+        return TransformersEngine(
+            self.policy.model,
+            self.policy.tokenizer,
+            name=self.recipe.scale.model,
+            autocast=self.policy.autocast_dtype,
+            cache_gib=CPU_CACHE_GIB if self.policy.device.type == "cpu" else None,
+        )
 
     @cached_property
     def train_questions(self) -> list[Question]:
@@ -238,6 +244,8 @@ def _uninterrupted(result: TrainResult) -> TrainResult:
     return result
 
 
+CPU_CACHE_GIB = 1.5
+"""Keys and values of rollouts: beside weights, gradients and moments a laptop must keep room for itself."""
 PROGRESS_S = 15.0
 """Seconds between two lines of evaluation progress."""
 
