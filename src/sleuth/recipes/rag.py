@@ -13,7 +13,7 @@ PAPER = search_r1.PAPER.but(
     source="naive RAG as in Search-R1 (Jin et al. 2025), Table 2: top-3, one retrieval",
 ).sized(max_steps=1, max_new_tokens=64)
 
-CPU = PAPER.but(name="rag/cpu", variant="cpu", scale=search_r1.CPU.scale).sized(
+CPU = search_r1.CPU.but(name="rag/cpu", protocol=PAPER.protocol, source=PAPER.source).sized(
     max_steps=1, max_new_tokens=32
 )
 
