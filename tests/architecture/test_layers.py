@@ -17,6 +17,7 @@ LAYERS: list[set[str]] = [
     {"recipe", "agent", "experiment", "demo"},
     {"recipes"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 # On the first layer and on the composing one, files may use one another; members of other rooms may not.
