@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sleuth.engines.models import load_model
+from sleuth.engines.models import load_model, quiet
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.training.forward import Forward
 
@@ -143,7 +143,8 @@ class Policy:
         path.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
-            self._write(work)
+            with quiet():
+                self._write(work)
             work.chmod(0o755)
             if path.exists():
                 shutil.rmtree(path)
