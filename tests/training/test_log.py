@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sleuth.errors import TrainingError
+from sleuth.errors import ConfigError, TrainingError
 from sleuth.training import SINKS
 from sleuth.training.log import RunLog
-from sleuth.training.sinks import Sink
+from sleuth.training.sinks import Sink, open_sink
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -133,13 +133,16 @@ def test_sinks_get_finite_figures_with_the_phase_in_the_name(tmp_path: Path) -> 
 def test_a_missing_library_names_its_extra_and_frees_the_folder(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sleuth.registry import resolve
-
     for module in ("wandb", "trackio", "torch.utils.tensorboard"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(TrainingError, match=rf"sleuth-rag\[{name}\]"):
-        RunLog(tmp_path, sinks=[resolve("sinks", SINKS, name)()], console=quiet())
+        RunLog(tmp_path, sinks=[open_sink(name)], console=quiet())
     RunLog(tmp_path, console=quiet()).close()
+
+
+def test_an_unknown_sink_is_one_error() -> None:
+    with pytest.raises(ConfigError, match="did you mean 'wandb'"):
+        open_sink("wandbb")
 
 
 def test_plain_lines_off_a_terminal_and_brackets_are_text(tmp_path: Path) -> None:

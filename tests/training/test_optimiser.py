@@ -56,7 +56,7 @@ def test_first_update_moves_by_the_learning_rate() -> None:
     # AdamW's first step is lr · g / (|g| + ε) whatever the size of g.
     matrix, bias, optimiser = make()
     matrix.grad, bias.grad = torch.full((2, 2), 0.3), torch.full((2,), -0.3)
-    assert optimiser.step().applied
+    assert optimiser.step().made
     assert matrix.detach().flatten().tolist() == pytest.approx([0.9] * 4)
     assert bias.detach().tolist() == pytest.approx([1.1] * 2)
 
@@ -99,7 +99,7 @@ def test_a_non_finite_gradient_is_dropped_and_counted(poison: float) -> None:
     matrix.grad, bias.grad = torch.tensor([[1.0, poison], [1.0, 1.0]]), torch.ones(2)
     result = optimiser.step()
     after = [matrix.detach(), bias.detach(), *optimiser.state()[0].values()]
-    assert not result.applied
+    assert not result.made
     assert not math.isfinite(result.grad_norm)
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     assert (optimiser.updates, optimiser.skipped) == (2, 1)

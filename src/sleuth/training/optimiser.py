@@ -61,10 +61,10 @@ class Schedule:
 class Applied(NamedTuple):
     """What became of one update."""
 
-    applied: bool
+    made: bool
     """False: the gradient was not finite and the weights are as they were."""
     grad_norm: float
-    """L2 norm over all parameters before clipping; NaN or infinite if not applied."""
+    """L2 norm over all parameters before clipping; NaN or infinite if it was not made."""
     lr: float
 
 
@@ -112,15 +112,19 @@ class Optimiser:
         lr = self.schedule.at(self.updates)
         self.updates += 1
         norm = self._clip()
-        applied = math.isfinite(norm)
-        if applied:
+        made = math.isfinite(norm)
+        if made:
             for group in self._adamw.param_groups:
                 group["lr"] = lr
             self._adamw.step()
         else:
             self.skipped += 1
         self.zero_grad()
-        return Applied(applied, norm, lr)
+        return Applied(made, norm, lr)
+
+    def pass_over(self, updates: int) -> None:
+        """Move the schedule on where a batch taught nothing, so that the rate depends on the step alone."""
+        self.updates += updates
 
     def _clip(self) -> float:
         """Scale the gradients down to `max_grad_norm`; their norm before that."""

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from sleuth.errors import TrainingError
+from sleuth.registry import resolve
+from sleuth.training import SINKS
 
 
 class Sink(ABC):
@@ -29,6 +31,12 @@ class Sink(ABC):
     @abstractmethod
     def close(self) -> None:
         """Flush and end."""
+
+
+def open_sink(name: str) -> Sink:
+    """The sink registered as `name`; ConfigError with the nearest right name. RunLog starts it."""
+    sink: Sink = resolve("sinks", SINKS, name)()
+    return sink
 
 
 class TensorBoardSink(Sink):

@@ -9,8 +9,12 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
+
+Stop = Callable[[], bool]
+"""Whether to stop; asked often, so it must be quick."""
 
 
 class Interrupts:

@@ -1,0 +1,70 @@
+"""What a batch of rollouts looks like in numbers, chosen to show a collapse before the reward does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean, pstdev
+
+from sleuth.types import Trajectory
+
+Groups = Sequence[Sequence[Trajectory]]
+
+
+def is_trainable(trajectory: Trajectory) -> bool:
+    """Whether it was scored and nothing outside the policy failed."""
+    return not trajectory.fault and trajectory.score is not None and not trajectory.score.invalid
+
+
+def rollout_figures(groups: Groups) -> dict[str, float]:
+    """rollouts/…: shares and means over the episodes that did not fault.
+
+    valid_format and truncated are shares; response_length counts policy tokens; faults and
+    invalid are numbers of episodes that were left out.
+    """
+    everything = [t for group in groups for t in group]
+    sound = [t for t in everything if not t.fault]
+    figures = {
+        "rollouts/episodes": float(len(everything)),
+        "rollouts/faults": float(len(everything) - len(sound)),
+        "rollouts/invalid": float(sum(not is_trainable(t) for t in sound)),
+    }
+    if sound:
+        lengths = [t.response_length for t in sound]
+        figures |= {
+            "rollouts/valid_format": fmean(not t.malformed for t in sound),
+            "rollouts/answered": fmean(t.ending == "answered" for t in sound),
+            "rollouts/truncated": fmean(_is_truncated(t) for t in sound),
+            "rollouts/searches": fmean(t.searches for t in sound),
+            "rollouts/response_length": fmean(lengths),
+            "rollouts/longest_response": float(max(lengths)),
+        }
+    return figures
+
+
+def reward_figures(groups: Groups) -> dict[str, float]:
+    """reward/…: mean and standard deviation of the total and of each part over trainable episodes.
+
+    zero_variance is the share of groups whose rewards are all equal, and which so teach nothing.
+    """
+    kept = [[t for t in group if is_trainable(t)] for group in groups]
+    scores = [t.score for group in kept for t in group if t.score is not None]
+    if not scores:
+        return {}
+    columns = {"total": [score.total for score in scores]}
+    for name in dict.fromkeys(name for score in scores for name in score.parts if name != "total"):
+        columns[name] = [score.parts[name] for score in scores if name in score.parts]
+    figures: dict[str, float] = {}
+    for name, column in columns.items():
+        values = [value for value in column if math.isfinite(value)] or [math.nan]
+        figures |= {
+            f"reward/{name}": fmean(values),
+            f"reward/{name}_std": pstdev(values) if math.isfinite(values[0]) else math.nan,
+        }
+    equal = [len({t.score.total for t in group if t.score}) == 1 for group in kept if group]
+    return figures | {"reward/zero_variance": fmean(equal)}
+
+
+def _is_truncated(trajectory: Trajectory) -> bool:
+    """Whether a turn ran into the token limit or out of context."""
+    return any(segment.stop in ("length", "context") for _, segment in trajectory.policy_segments())

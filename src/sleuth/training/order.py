@@ -1,0 +1,38 @@
+"""Which items go into which batch: a function of seed and step alone, so that a resume needs no list."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from sleuth.rollouts.episode import derive_seed
+
+
+def batch_of(step: int, count: int, batch: int, seed: int) -> list[int]:
+    """Indices of the items of step 1, 2, …; all of them, shuffled, if there are fewer than `batch`.
+
+    An epoch ends where less than a batch is left: a batch that ran on into the next epoch could
+    hold one question twice, and both copies would roll out the same samples.
+    """
+    batches = max(1, count // batch)
+    epoch, place = divmod(step - 1, batches)
+    return shuffled(count, seed, epoch)[place * batch : (place + 1) * batch]
+
+
+def shuffled(count: int, *seed: object) -> list[int]:
+    """0 … count-1 in an order fixed by `seed`."""
+    order = list(range(count))
+    random.Random(derive_seed("order", *seed)).shuffle(order)
+    return order
+
+
+def length_batches(lengths: Sequence[int], batch: int, seed: int, epoch: int) -> list[list[int]]:
+    """All indices once, in batches of like length, in an order fixed by seed and epoch.
+
+    Sorting only within pools of 16 batches keeps padding small and the batches mixed.
+    """
+    order = shuffled(len(lengths), seed, epoch)
+    pool = 16 * batch
+    pools = [sorted(order[i : i + pool], key=lambda j: lengths[j]) for i in range(0, len(order), pool)]
+    batches = [part[i : i + batch] for part in pools for i in range(0, len(part), batch)]
+    return [batches[i] for i in shuffled(len(batches), seed, epoch, "batches")]

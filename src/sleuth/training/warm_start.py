@@ -1,0 +1,86 @@
+"""Supervised fine-tuning on gold trajectories before reinforcement learning.
+
+The same update as in the loop with the SFT algorithm: weight 1 on every policy token, none on
+what the environment wrote.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from sleuth.algorithms.sft import SFT
+from sleuth.errors import TrainingError
+from sleuth.scale import Scale
+from sleuth.training.log import RunLog
+from sleuth.training.optimiser import Optimiser, Schedule
+from sleuth.training.order import length_batches
+from sleuth.training.phase import Phase, TrainResult, fingerprint
+from sleuth.training.policy import Policy
+from sleuth.training.spend import spend
+from sleuth.training.state import TrainingState
+from sleuth.training.stopping import Budget, Interrupts, Stop
+from sleuth.types import Trajectory
+
+WARMUP = 0.05
+"""Share of the updates in which the learning rate rises; it then falls along a cosine."""
+
+
+def warm_start(
+    policy: Policy,
+    trajectories: Sequence[Trajectory],
+    plan: Scale,
+    log: RunLog,
+    *,
+    deadline_s: float | None = None,
+    stop: Stop | None = None,
+) -> TrainResult:
+    """Fit `policy` to the policy segments of `trajectories`, plan.warm_start_epochs times.
+
+    Batches hold trajectories of like length, in an order fixed by plan.seed. Continues from
+    log.folder if it holds a checkpoint of this phase, and only takes up the weights if the
+    phase was complete. `deadline_s` and `stop` as in `train`. Raises TrainingError if there is
+    nothing to learn from. An engine on the same weights must be refreshed afterwards.
+    """
+    gold = [t for t in trajectories if t.response_length and not t.fault]
+    if not gold:
+        raise TrainingError("there are no demonstrations to warm-start from")
+    size = plan.warm_start_batch
+    if size < 1:
+        raise TrainingError(f"warm_start_batch must be at least 1, not {size}")
+    per_epoch = -(-len(gold) // size)
+    total = per_epoch * plan.warm_start_epochs
+    optimiser = Optimiser(
+        policy.trainable_parameters(),
+        Schedule(plan.warm_start_lr, max(1, total), "cosine", WARMUP),
+        weight_decay=plan.weight_decay,
+        max_grad_norm=plan.max_grad_norm,
+    )
+    identity = {
+        "seed": plan.seed,
+        "updates": total,
+        "demonstrations": fingerprint(segment.text for t in gold for segment in t.segments),
+    }
+    folder = log.folder / "checkpoints" / "warm_start"
+    state = TrainingState(policy, optimiser, folder, identity, total=total)
+    lengths = [len(t.tokens) for t in gold]
+
+    def step(number: int) -> dict[str, float]:
+        started = time.monotonic()
+        epoch, place = divmod(number - 1, per_epoch)
+        batch = [gold[i] for i in length_batches(lengths, size, plan.seed, epoch)[place]]
+        figures = spend(
+            policy,
+            SFT(),
+            SFT().signals([batch]),
+            phase,
+            temperature=1.0,
+            micro_batch_tokens=plan.micro_batch_tokens,
+        )
+        return figures | {"update/epoch": number / per_epoch, "time/step_s": time.monotonic() - started}
+
+    with Interrupts() as interrupts:
+        phase = Phase(
+            "warm_start", total, plan.save_every, log, state, stop or interrupts, Budget(deadline_s)
+        )
+        return phase.run(step)

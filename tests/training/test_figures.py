@@ -1,0 +1,83 @@
+"""Batch figures against numbers computed by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from sleuth.training.figures import reward_figures, rollout_figures
+from sleuth.types import Action, Question, Score, Segment, Trajectory
+
+QUESTION = Question("q", "?", ("a",))
+
+
+def episode(
+    length: int,
+    total: float | None,
+    *,
+    searches: int = 0,
+    fault: str = "",
+    malformed: str = "",
+    stop: str = "eos",
+) -> Trajectory:
+    segment = Segment("policy", "", tuple(range(length)), stop=stop)  # type: ignore[arg-type]
+    actions = (Action("search", "x", 0),) * searches + (Action("answer", "y", 0),)
+    score = (
+        None if total is None else Score(total, {"half": total / 2}, "" if math.isfinite(total) else "NaN")
+    )
+    return Trajectory(
+        QUESTION,
+        (Segment("prompt", "p", (1, 2)), segment),
+        actions,
+        ending="answered",
+        fault=fault,
+        malformed=malformed,
+        score=score,
+    )
+
+
+def test_rollout_figures_by_hand() -> None:
+    groups = [
+        [episode(2, 1.0, searches=1), episode(4, 0.0, malformed="bad", stop="length")],
+        [episode(9, None, fault="retriever down"), episode(6, math.nan, searches=2)],
+    ]
+    assert rollout_figures(groups) == {
+        "rollouts/episodes": 4,
+        "rollouts/faults": 1,
+        "rollouts/invalid": 1,
+        "rollouts/valid_format": pytest.approx(2 / 3),
+        "rollouts/answered": 1,
+        "rollouts/truncated": pytest.approx(1 / 3),
+        "rollouts/searches": 1,
+        "rollouts/response_length": 4,
+        "rollouts/longest_response": 6,
+    }
+
+
+def test_reward_figures_by_hand() -> None:
+    groups = [
+        [episode(1, 1.0), episode(1, 0.0)],
+        [episode(1, 1.0), episode(1, 1.0)],
+        [episode(1, math.nan), episode(1, None, fault="x")],
+    ]
+    assert reward_figures(groups) == {
+        "reward/total": 0.75,
+        "reward/total_std": pytest.approx(math.sqrt(3) / 4),
+        "reward/half": 0.375,
+        "reward/half_std": pytest.approx(math.sqrt(3) / 8),
+        "reward/zero_variance": 0.5,
+    }
+
+
+def test_a_part_that_is_not_a_number_does_not_spoil_the_total() -> None:
+    broken = Trajectory(QUESTION, (), score=Score(1.0, {"odd": math.nan, "total": 5.0}))
+    figures = reward_figures([[broken, broken]])
+    assert figures["reward/total"] == 1.0
+    assert math.isnan(figures["reward/odd"])
+
+
+def test_nothing_usable_gives_counts_only() -> None:
+    groups = [[episode(3, None, fault="down")]]
+    assert rollout_figures(groups) == {"rollouts/episodes": 1, "rollouts/faults": 1, "rollouts/invalid": 0}
+    assert reward_figures(groups) == {}

@@ -1,0 +1,328 @@
+"""The loop on a toy it must learn, on input that must not train, and on runs that are killed."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from sleuth.algorithms.grpo import GRPO
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingError
+from sleuth.retrievers.base import Retriever
+from sleuth.rewards.base import Reward
+from sleuth.rollouts.store import TrajectoryReader
+from sleuth.training.loop import Parts
+from sleuth.types import Hit, Score, Trajectory
+
+ON_POLICY = GRPO(group_size=4, beta=0.0)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    # Bitwise equal sums need a fixed split of the work.
+    torch.set_num_threads(1)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def weights(policy: Any) -> list[torch.Tensor]:
+    return [parameter.detach().clone() for parameter in policy.trainable_parameters()]
+
+
+def timeless(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if not name.startswith("time/")}
+
+
+@pytest.mark.slow
+def test_it_learns_the_toy(toy: Any, tmp_path: Path) -> None:
+    algorithm = GRPO(group_size=8, beta=0.0)
+    toy.run(
+        tmp_path,
+        setup=toy.parts(algorithm, toy.FirstLetter()),
+        steps=40,
+        batch=8,
+        lr=1e-2,
+        max_new_tokens=1,
+        save_every=0,
+    )
+    rewards = [row["reward/total"] for row in rows(tmp_path)]
+    assert sum(rewards[:3]) / 3 < 0.25  # chance is 1 in 19
+    assert sum(rewards[-5:]) / 5 > 0.9
+
+
+def test_the_row_of_a_step_holds_the_guards(toy: Any, tmp_path: Path) -> None:
+    result = toy.run(tmp_path, steps=2, eval_every=1, evaluate=lambda step: {"evaluation/em": step / 10})
+    assert (result.steps, result.stopped) == (2, "done")
+    row = rows(tmp_path)[1]
+    assert row["evaluation/em"] == 0.2
+    assert row["rollouts/episodes"] == 12
+    guards = [
+        "reward/total",
+        "reward/total_std",
+        "reward/letter",
+        "reward/letter_std",
+        "reward/zero_variance",
+    ]
+    guards += ["rollouts/valid_format", "rollouts/searches", "rollouts/response_length", "rollouts/faults"]
+    guards += [
+        "update/loss",
+        "update/kl",
+        "update/clip_fraction",
+        "update/entropy",
+        "update/grad_norm",
+        "update/lr",
+    ]
+    guards += ["time/rollout_s", "time/reward_s", "time/update_s", "time/step_s"]
+    assert all(isinstance(row[name], int | float) for name in guards)
+
+
+def test_rollouts_are_kept_scored(toy: Any, tmp_path: Path) -> None:
+    toy.run(tmp_path, steps=1)
+    kept = list(TrajectoryReader(tmp_path / "rollouts" / "step-000001.jsonl"))
+    assert len(kept) == 12
+    assert [t.sample for t in kept] == [0, 1, 2, 3] * 3
+    assert len({t.question.id for t in kept}) == 3
+    assert all(t.score is not None for t in kept)
+
+
+def test_two_runs_are_bitwise_the_same_and_a_seed_changes_them(toy: Any, tmp_path: Path) -> None:
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        toy.run(tmp_path / name, steps=2, seed=seed)
+    a, b, c = (list(map(timeless, rows(tmp_path / name))) for name in "abc")
+    assert a == b
+    assert a != c
+
+
+@pytest.mark.parametrize("kind", ["interrupted", "deadline"])
+def test_a_stopped_run_continues_with_the_identical_rows(toy: Any, tmp_path: Path, kind: str) -> None:
+    toy.run(tmp_path / "whole")
+    asked = 0
+
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 40  # in the middle of a step's rollouts
+
+    console = Console(file=io.StringIO())
+    options: dict[str, Any] = {"stop": stop}
+    if kind == "deadline":
+        # One step of 0.7 s fits into 1 s, a second one as long would not.
+        options = {"deadline_s": 1.0, "eval_every": 1, "evaluate": lambda _: time.sleep(0.7) or {}}
+    first = toy.run(tmp_path / "cut", console=console, **options)
+    assert first.stopped == kind
+    assert first.steps < 6
+    assert f"{kind} after step {first.steps} of 6; the same command continues" in console.file.getvalue()  # type: ignore[attr-defined]
+    # Another random model: everything that matters must come from the checkpoint.
+    second = toy.run(tmp_path / "cut", learner=toy.new_learner(1 if first.steps else 0))
+    assert (second.steps, second.stopped) == (6, "done")
+    assert list(map(timeless, rows(tmp_path / "cut"))) == list(map(timeless, rows(tmp_path / "whole")))
+
+
+POINTS = [
+    ("sleuth.training.loop:run_episodes", 4),
+    ("sleuth.training.loop:score_all", 3),
+    ("sleuth.training.spend:accumulate_gradients", 8),
+    ("sleuth.training.optimiser:Optimiser.step", 6),
+    ("sleuth.training.log:MetricsFile.write", 3),
+    ("sleuth.training.checkpoint:save_file", 5),
+    ("sleuth.training.checkpoint:_sync", 9),
+    ("sleuth.training.checkpoint:_prune", 2),
+]
+
+
+@pytest.mark.slow
+def test_a_run_killed_anywhere_continues_with_the_identical_losses(tmp_path: Path) -> None:
+    script = str(Path(__file__).with_name("toy.py"))
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+
+    def start(folder: Path, *arguments: str) -> int:
+        return subprocess.run(
+            [sys.executable, script, str(folder), "6", *arguments], env=environment, timeout=120
+        ).returncode
+
+    assert start(tmp_path / "whole") == 0
+    expected = list(map(timeless, rows(tmp_path / "whole")))
+    assert len({row["update/loss"] for row in expected}) == 6
+    for i, (point, count) in enumerate(POINTS):
+        folder = tmp_path / str(i)
+        assert start(folder, point, str(count)) == -signal.SIGKILL, point
+        assert start(folder) == 0
+        assert list(map(timeless, rows(folder))) == expected, point
+
+
+@pytest.mark.slow
+def test_sigterm_saves_and_ends_cleanly(tmp_path: Path) -> None:
+    script = str(Path(__file__).with_name("toy.py"))
+    process = subprocess.Popen(
+        [sys.executable, script, str(tmp_path), "100000"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("train 1/")
+    process.send_signal(signal.SIGTERM)
+    lines = process.communicate(timeout=60)[1].splitlines()
+    assert process.returncode == 0
+    last = rows(tmp_path)[-1]["step"]
+    assert lines[-1] == f"interrupted after step {last} of 100000; the same command continues from there"
+    assert (tmp_path / "checkpoints" / "train" / f"step-{last:06d}" / "manifest.json").is_file()
+
+
+def test_a_run_that_is_done_is_not_done_again(toy: Any, tmp_path: Path) -> None:
+    toy.run(tmp_path, steps=2)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    again = toy.run(tmp_path, steps=2, learner=toy.new_learner(3))
+    assert (again.steps, again.stopped, again.figures) == (2, "done", {})
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_folder_of_another_run_is_refused(toy: Any, tmp_path: Path) -> None:
+    toy.run(tmp_path, steps=1)
+    with pytest.raises(TrainingError, match="batch 3, not 2"):
+        toy.run(tmp_path, steps=2, batch=2)
+    with pytest.raises(TrainingError, match="questions"):
+        toy.run(tmp_path, steps=2, setup=toy.parts(questions=toy.QUESTIONS[:5]))
+
+
+def test_all_equal_rewards_make_no_step(toy: Any, tmp_path: Path) -> None:
+    console = Console(file=io.StringIO())
+    setup = toy.parts(ON_POLICY, toy.FirstLetter(value=lambda _: 0.5))
+    policy, engine = toy.new_learner()
+    before = weights(policy)
+    toy.run(tmp_path, setup=setup, steps=2, console=console, learner=(policy, engine))
+    assert all(torch.equal(a, b) for a, b in zip(before, weights(policy), strict=True))
+    assert [(row["update/made"], row["reward/zero_variance"]) for row in rows(tmp_path)] == [(0, 1), (0, 1)]
+    assert "step 1: no update: " in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_group_of_one_makes_no_step(toy: Any, tmp_path: Path) -> None:
+    toy.run(tmp_path, setup=toy.parts(GRPO(group_size=1, beta=0.0)), steps=1)
+    assert rows(tmp_path)[0]["update/made"] == 0
+
+
+def test_all_equal_rewards_still_feel_the_reference(toy: Any, tmp_path: Path) -> None:
+    toy.run(
+        tmp_path, setup=toy.parts(GRPO(group_size=4, beta=0.1), toy.FirstLetter(value=lambda _: 0.5)), steps=1
+    )
+    assert rows(tmp_path)[0]["update/made"] == 1
+
+
+def test_nan_rewards_are_left_out_and_never_train(toy: Any, tmp_path: Path) -> None:
+    console = Console(file=io.StringIO())
+    reward = toy.FirstLetter(value=lambda t: math.nan if t.sample == 1 else float(t.sample))
+    result = toy.run(tmp_path, setup=toy.parts(ON_POLICY, reward), steps=2, console=console)
+    assert result.figures["rollouts/invalid"] == 3
+    assert result.figures["reward/total"] == pytest.approx(5 / 3)
+    assert math.isfinite(result.figures["update/loss"])
+    assert "step 1: 3 of 12 episodes left out, the first: the reward is nan" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_nothing_but_nan_ends_the_run_with_its_weights_saved(toy: Any, tmp_path: Path) -> None:
+    policy, engine = toy.new_learner()
+    before = weights(policy)
+    setup = toy.parts(ON_POLICY, toy.FirstLetter(value=lambda _: math.nan))
+    with pytest.raises(TrainingError, match=r"3 steps in a row gave no usable episode.*nan"):
+        toy.run(tmp_path, setup=setup, save_every=0, learner=(policy, engine))
+    assert all(torch.equal(a, b) for a, b in zip(before, weights(policy), strict=True))
+    assert (tmp_path / "checkpoints" / "train" / "step-000002" / "manifest.json").is_file()
+
+
+class Grudging(Reward):
+    """Fails whenever a batch holds sample 2."""
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        if any(t.sample == 2 for t in trajectories):
+            raise RewardError("will not score sample 2")
+        return [Score(float(t.sample), {}) for t in trajectories]
+
+
+def test_a_reward_that_fails_costs_only_the_sample(toy: Any, tmp_path: Path) -> None:
+    result = toy.run(tmp_path, setup=toy.parts(ON_POLICY, Grudging()), steps=1)
+    assert result.figures["rollouts/invalid"] == 3
+    assert result.figures["reward/total"] == pytest.approx(4 / 3)
+
+
+class Miscounting(Reward):
+    """Loses a score."""
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        return [Score(0.0, {}) for _ in trajectories[1:]]
+
+
+def test_a_reward_that_loses_scores_is_an_error(toy: Any, tmp_path: Path) -> None:
+    with pytest.raises(RewardError, match="11 scores for 12"):
+        toy.run(tmp_path, setup=toy.parts(ON_POLICY, Miscounting()), steps=1)
+
+
+class Dead(Retriever):
+    """A server that is down."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        raise RetrievalError("connection refused")
+
+
+def test_a_dead_retriever_is_never_scored(toy: Any, tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class FirstSearch(toy.Letters):  # type: ignore[misc, name-defined]
+        retrieves_first = True
+
+    setup = Parts(toy.QUESTIONS, FirstSearch(), Dead(), toy.FirstLetter(), ON_POLICY)
+    with pytest.raises(TrainingError, match="connection refused"):
+        toy.run(tmp_path, setup=setup)
+    assert [row["rollouts/faults"] for row in rows(tmp_path)] == [12, 12]
+
+
+def test_prompts_that_leave_no_room_make_empty_completions_and_no_step(toy: Any, tmp_path: Path) -> None:
+    result = toy.run(tmp_path, setup=toy.parts(ON_POLICY), steps=1, max_context=3)
+    assert result.figures["rollouts/response_length"] == 0
+    assert result.figures["update/made"] == 0
+
+
+def test_a_gradient_that_is_not_finite_is_dropped(toy: Any, tmp_path: Path) -> None:
+    class Exploding(GRPO):
+        def loss(self, batch: Any, normaliser: float) -> Any:
+            loss = super().loss(batch, normaliser)
+            return type(loss)(loss.value * math.inf, loss.metrics)
+
+    policy, engine = toy.new_learner()
+    before = weights(policy)
+    console = Console(file=io.StringIO())
+    setup = toy.parts(Exploding(group_size=4, beta=0.0), toy.FirstLetter(value=lambda t: float(t.sample)))
+    result = toy.run(tmp_path, setup=setup, steps=2, console=console, learner=(policy, engine))
+    assert all(torch.equal(a, b) for a, b in zip(before, weights(policy), strict=True))
+    assert result.figures["update/dropped"] == 1
+    assert "step 1: update dropped" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_cannot_train_is_refused_before_anything_happens(toy: Any, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="no questions"):
+        toy.run(tmp_path, setup=toy.parts(questions=[]))
+    with pytest.raises(TrainingError, match="temperature above 0"):
+        toy.run(tmp_path, temperature=0.0)
+    with pytest.raises(ConfigError, match="did you mean 'cosine'"):
+        toy.run(tmp_path, lr_schedule="cosin")
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_an_evaluation_that_fails_loses_no_step(toy: Any, tmp_path: Path) -> None:
+    def evaluate(step: int) -> dict[str, float]:
+        raise RetrievalError("index gone")
+
+    with pytest.raises(RetrievalError):
+        toy.run(tmp_path, steps=3, save_every=0, evaluate=evaluate)
+    assert len(rows(tmp_path)) == 3
+    assert toy.run(tmp_path, steps=3).steps == 3

@@ -1,0 +1,113 @@
+"""Supervised fine-tuning on the toy: it fits, it resumes exactly, and it refuses emptiness."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from rich.console import Console
+
+from sleuth.errors import TrainingError
+from sleuth.training.log import RunLog
+from sleuth.training.warm_start import warm_start
+from sleuth.types import Question, Segment, Trajectory
+
+
+def gold(count: int = 10) -> list[Trajectory]:
+    """Demonstrations in which every prompt, whatever its length, is answered "cd"."""
+    prompts = [tuple((i + j) % 16 for j in range(3 + i % 5)) for i in range(count)]
+    policy = Segment("policy", "cd", (2, 3))
+    return [
+        Trajectory(
+            Question(f"g{i}", "x", ("cd",)), (Segment("prompt", f"p{i}", prompt), policy), ending="answered"
+        )
+        for i, prompt in enumerate(prompts)
+    ]
+
+
+def run(toy: Any, folder: Path, trajectories: list[Trajectory], seed: int = 0, **options: Any) -> Any:
+    torch.set_num_threads(1)
+    plan = {name: options.pop(name) for name in list(options) if name in toy.PLAN.__dataclass_fields__}
+    scale = replace(toy.PLAN, **{"warm_start_epochs": 3, "warm_start_batch": 4, "warm_start_lr": 1e-2} | plan)
+    policy, _ = toy.new_learner(seed)
+    with RunLog(folder, console=Console(file=io.StringIO())) as log:
+        return warm_start(policy, trajectories, scale, log, **options), policy
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [{k: v for k, v in json.loads(line).items() if not k.startswith("time/")} for line in lines]
+
+
+def test_it_fits_the_demonstrations(toy: Any, tmp_path: Path) -> None:
+    result, _ = run(toy, tmp_path, gold(), warm_start_epochs=20)
+    assert (result.steps, result.stopped) == (60, "done")  # ⌈10 / 4⌉ · 20
+    found = rows(tmp_path)
+    assert [row["step"] for row in found] == list(range(1, 61))
+    assert {row["phase"] for row in found} == {"warm_start"}
+    assert found[0]["update/loss"] > 2.5  # ln 19 = 2.94
+    assert found[-1]["update/loss"] < 0.1
+    assert found[-1]["update/epoch"] == 20
+
+
+def test_a_stopped_warm_start_continues_with_the_identical_rows(toy: Any, tmp_path: Path) -> None:
+    _, whole = run(toy, tmp_path / "whole", gold())
+    first, _ = run(toy, tmp_path / "cut", gold(), stop=lambda: len(rows(tmp_path / "cut")) >= 5)
+    assert (first.steps, first.stopped) == (5, "interrupted")
+    second, resumed = run(toy, tmp_path / "cut", gold(), seed=1)
+    assert second.steps == 9
+    assert rows(tmp_path / "cut") == rows(tmp_path / "whole")
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(whole.trainable_parameters(), resumed.trainable_parameters(), strict=True)
+    )
+
+
+def test_a_complete_one_only_gives_its_weights_back(toy: Any, tmp_path: Path) -> None:
+    _, whole = run(toy, tmp_path, gold())
+    result, again = run(toy, tmp_path, gold(), seed=1)
+    assert (result.steps, result.figures) == (9, {})
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(whole.trainable_parameters(), again.trainable_parameters(), strict=True)
+    )
+    assert len(list((tmp_path / "checkpoints" / "warm_start").iterdir())) == 1
+
+
+def test_no_epochs_change_nothing(toy: Any, tmp_path: Path) -> None:
+    result, policy = run(toy, tmp_path, gold(), warm_start_epochs=0)
+    fresh, _ = toy.new_learner()
+    assert (result.steps, result.stopped) == (0, "done")
+    assert all(
+        torch.equal(a, b)
+        for a, b in zip(fresh.trainable_parameters(), policy.trainable_parameters(), strict=True)
+    )
+
+
+def test_what_teaches_nothing_is_left_out_or_refused(toy: Any, tmp_path: Path) -> None:
+    empty = Trajectory(
+        Question("e", "x", ("y",)), (Segment("prompt", "p", (1, 2)), Segment("policy", "", ()))
+    )
+    faulted = replace(gold(1)[0], fault="retriever down")
+    with pytest.raises(TrainingError, match="no demonstrations"):
+        run(toy, tmp_path, [])
+    with pytest.raises(TrainingError, match="no demonstrations"):
+        run(toy, tmp_path, [empty, faulted])
+    result, _ = run(toy, tmp_path, [empty, *gold(3), faulted], warm_start_epochs=1)
+    assert result.steps == 1
+
+
+def test_other_demonstrations_do_not_continue_a_run(toy: Any, tmp_path: Path) -> None:
+    run(toy, tmp_path, gold())
+    with pytest.raises(TrainingError, match="demonstrations"):
+        run(toy, tmp_path, gold(9) + gold(1))
+
+
+def test_an_impossible_batch_is_refused(toy: Any, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="warm_start_batch"):
+        run(toy, tmp_path, gold(), warm_start_batch=0)

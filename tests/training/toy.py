@@ -1,0 +1,188 @@
+"""A run small enough for tests: a random two-layer Llama learns to answer with one letter.
+
+As a script, `toy.py FOLDER STEPS [POINT COUNT]`: trains in FOLDER and kills itself with SIGKILL
+at the COUNT-th call of POINT ("module:name" or "module:Class.name").
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from sleuth.algorithms.grpo import GRPO
+from sleuth.engines.base import Engine
+from sleuth.engines.transformers import TransformersEngine
+from sleuth.protocols.base import AgentProtocol, Decision
+from sleuth.retrievers.base import Retriever
+from sleuth.rewards.base import Reward
+from sleuth.scale import Scale
+from sleuth.training.log import RunLog
+from sleuth.training.loop import Parts, train
+from sleuth.training.phase import TrainResult
+from sleuth.training.policy import Policy
+from sleuth.types import Hit, Question, Score, Trajectory
+
+LETTERS = "abcdefghijklmnop"
+
+QUESTIONS = [
+    Question(id=f"q{i}", text=LETTERS[i % 5 : i % 5 + 3] + LETTERS[i % 7], answers=("a",)) for i in range(12)
+]
+
+PLAN = Scale(
+    model="toy",
+    train_data="",
+    eval_data="",
+    max_steps=1,
+    max_new_tokens=2,
+    max_context=32,
+    steps=6,
+    batch=3,
+    rollout_batch=8,
+    micro_batch_tokens=64,
+    lr=3e-3,
+    lr_schedule="cosine",
+    lr_warmup=0.2,
+    save_every=2,
+    seed=7,
+)
+
+
+@dataclass(frozen=True)
+class Letters(AgentProtocol):
+    """One turn; whatever is written is the answer."""
+
+    tags = ()
+    stops = ()
+
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+        return (("user", question.text),)
+
+    def read(self, text: str) -> Decision:
+        return Decision("answer", text) if text else Decision("invalid", "nothing written")
+
+    def show(self, hits: Sequence[Hit]) -> str:
+        return ""
+
+
+class Nothing(Retriever):
+    """Finds nothing."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        return [[] for _ in queries]
+
+
+@dataclass(frozen=True)
+class FirstLetter(Reward):
+    """1 if the answer begins with `letter`, or whatever `value` makes of a trajectory."""
+
+    letter: str = "a"
+    value: Callable[[Trajectory], float] | None = None
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        totals = [
+            self.value(t) if self.value else float((t.answer or "").startswith(self.letter))
+            for t in trajectories
+        ]
+        return [Score(total, {"letter": total}) for total in totals]
+
+
+def lateness(trajectory: Trajectory) -> float:
+    """Mean place of the answer's letters in the alphabet: different for nearly every sample."""
+    places = [LETTERS.index(letter) for letter in trajectory.answer or "" if letter in LETTERS]
+    return sum(places) / max(1, len(places))
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    """One token per letter, and <eos>."""
+    vocabulary = {letter: i for i, letter in enumerate(LETTERS)} | {"\n": 16, "<unk>": 17, "<eos>": 18}
+    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    raw.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    raw.decoder = decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<eos>", unk_token="<unk>")
+
+
+def model(seed: int = 0) -> LlamaForCausalLM:
+    """A random Llama of two layers and 32 dimensions, embeddings tied as in SmolLM2."""
+    torch.manual_seed(seed)
+    return LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=19,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            max_position_embeddings=64,
+            tie_word_embeddings=True,
+            bos_token_id=None,
+            eos_token_id=18,
+        )
+    )
+
+
+def parts(
+    algorithm: Any = None, reward: Reward | None = None, questions: Sequence[Question] = QUESTIONS
+) -> Parts:
+    """The toy's parts; unless told otherwise, GRPO with a KL term, two updates per batch and a dense reward."""
+    algorithm = algorithm or GRPO(group_size=4, beta=0.01, num_updates=2)
+    return Parts(questions, Letters(), Nothing(), reward or FirstLetter(value=lateness), algorithm)
+
+
+def new_learner(seed: int = 0) -> tuple[Policy, TransformersEngine]:
+    """A policy and the engine that samples from the same weights."""
+    module, hf = model(seed), tokenizer()
+    policy = Policy(module, hf)
+    return policy, TransformersEngine(module, hf)
+
+
+def run(
+    folder: Path,
+    *,
+    setup: Parts | None = None,
+    learner: tuple[Policy, TransformersEngine] | None = None,
+    console: Console | None = None,
+    **options: Any,
+) -> TrainResult:
+    """One call of `train` in FOLDER, by default with a fresh model; fields of Scale change the plan."""
+    plan = {name: options.pop(name) for name in list(options) if name in Scale.__dataclass_fields__}
+    policy, engine = learner or new_learner()
+    with RunLog(folder, console=console or Console(file=io.StringIO())) as log:
+        return train(policy, engine, setup or parts(), replace(PLAN, **plan), log, **options)
+
+
+def kill_at(point: str, count: int) -> None:
+    """Have the process killed at the `count`-th call of `point`."""
+    module, _, path = point.partition(":")
+    owner: Any = importlib.import_module(module)
+    *outer, name = path.split(".")
+    for part in outer:
+        owner = getattr(owner, part)
+    original, calls = getattr(owner, name), 0
+
+    def deadly(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*args, **kwargs)
+
+    setattr(owner, name, deadly)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    if len(sys.argv) > 3:
+        kill_at(sys.argv[3], int(sys.argv[4]))
+    run(Path(sys.argv[1]), steps=int(sys.argv[2]), console=Console(stderr=True))
