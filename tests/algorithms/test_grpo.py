@@ -1,0 +1,209 @@
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.algorithms.base import TokenBatch
+from sleuth.algorithms.grpo import GRPO, group_advantages
+from sleuth.errors import ConfigError, RewardError
+from sleuth.types import Question, Score, Segment, Signal, Trajectory
+
+GROUPS = st.lists(st.floats(-100, 100), min_size=0, max_size=10)
+SCALES = st.sampled_from(["std", "std_floor", "none"])
+
+
+def rollout(reward: float | None, tokens: int = 2, **fields: Any) -> Trajectory:
+    score = None if reward is None else Score(reward, {}, fields.pop("invalid", ""))
+    segments = (Segment("prompt", "", (1, 2)), Segment("policy", "", tuple(range(tokens))))
+    return Trajectory(Question("q9", "?", ()), segments, score=score, **fields)
+
+
+def test_advantages_worked_out_by_hand():
+    # mean ½, deviations ±½, sample variance 4·¼/3, std 0.57735
+    assert group_advantages([1, 0, 0, 1]) == pytest.approx([0.866024, -0.866024, -0.866024, 0.866024])
+    assert group_advantages([1, 0, 0, 1], "none") == [0.5, -0.5, -0.5, 0.5]
+    # std 0.0577 is below the floor of 0.1, 0.577 is not
+    assert group_advantages([0.1, 0, 0, 0.1], "std_floor", 0.1) == pytest.approx([0.5, -0.5, -0.5, 0.5])
+    high, low = pytest.approx(0.866025, abs=1e-6), pytest.approx(-0.866025, abs=1e-6)
+    assert group_advantages([1, 0, 0, 1], "std_floor", 0.1) == [high, low, low, high]
+
+
+def test_advantages_are_those_of_torch_std():
+    rewards = torch.tensor([0.3, 1.0, 0.0, 0.1, 0.1], dtype=torch.float64)
+    expected = (rewards - rewards.mean()) / (rewards.std() + 1e-6)
+    assert group_advantages(rewards.tolist()) == pytest.approx(expected.tolist(), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", ["std", "std_floor", "none"])
+@pytest.mark.parametrize("rewards", [[], [3.5], [0.1] * 7, [0.0, 0.0], [-0.0, 0.0]])
+def test_nothing_to_compare_is_exactly_zero(rewards: list[float], scale: Any):
+    assert group_advantages(rewards, scale) == [0.0] * len(rewards)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_reward_that_is_no_number_is_refused(bad: float):
+    with pytest.raises(RewardError, match="finite"):
+        group_advantages([1.0, bad])
+    with pytest.raises(RewardError, match=f"'q9': the reward is {bad}"):
+        GRPO().signals([[rollout(1.0), rollout(bad)]])
+
+
+def test_rewards_too_far_apart_are_refused():
+    assert group_advantages([1e300, 0.0]) == pytest.approx([0.7071068, -0.7071068])
+    with pytest.raises(RewardError, match="too far apart"):
+        group_advantages([1.7e308, -1.7e308])
+
+
+@given(GROUPS, SCALES, st.randoms())
+def test_order_follows_the_group(rewards: list[float], scale: Any, random: Any):
+    order = list(range(len(rewards)))
+    random.shuffle(order)
+    found = group_advantages(rewards, scale)
+    assert group_advantages([rewards[i] for i in order], scale) == [found[i] for i in order]
+
+
+@given(GROUPS, SCALES)
+def test_advantages_sum_to_zero_and_keep_the_ranking(rewards: list[float], scale: Any):
+    found = group_advantages(rewards, scale)
+    size = max((abs(a) for a in found), default=0.0)
+    assert abs(math.fsum(found)) <= 1e-9 * (1 + size) + 1e-6
+    assert [a for _, a in sorted(zip(rewards, found, strict=True))] == sorted(found)
+
+
+whole = st.lists(st.integers(-50, 50), min_size=2, max_size=8)
+
+
+@given(whole, st.integers(-1000, 1000), SCALES)
+def test_a_shift_changes_nothing(rewards: list[int], shift: int, scale: Any):
+    assert group_advantages([r + shift for r in rewards], scale) == pytest.approx(
+        group_advantages(rewards, scale), abs=1e-7
+    )
+
+
+@given(whole, st.sampled_from([0.5, 3.0, 1000.0]))
+def test_std_forgets_the_scale_of_the_rewards(rewards: list[int], factor: float):
+    assert group_advantages([r * factor for r in rewards]) == pytest.approx(
+        group_advantages(rewards), abs=1e-4
+    )
+
+
+def test_signals_carry_the_advantage_on_every_policy_token():
+    found = GRPO(scale="none").signals([[rollout(1.0, 3), rollout(0.0, 1)], [rollout(5.0)]])
+    assert [s.weights for s in found] == [(0.5,) * 3, (-0.5,), (0.0, 0.0)]
+
+
+def test_what_could_not_be_scored_is_left_out_before_the_mean():
+    group = [
+        rollout(1.0),
+        rollout(0.0),
+        rollout(100.0, fault="retriever down"),
+        rollout(math.nan, invalid="the judge failed"),
+        rollout(None),
+    ]
+    found = GRPO(scale="none").signals([group, []])
+    assert [s.weights[0] for s in found] == [0.5, -0.5]
+
+
+def test_an_empty_completion_is_compared_but_not_trained_on():
+    found = GRPO(scale="none").signals([[rollout(1.0), rollout(0.0, tokens=0)]])
+    assert [s.weights for s in found] == [(0.5, 0.5)]
+
+
+def test_groups_without_variance_can_be_dropped():
+    groups = [[rollout(1.0), rollout(1.0)], [rollout(1.0), rollout(0.0)]]
+    kept, dropped = GRPO(), GRPO(drop_zero_variance=True)
+    assert len(kept.signals(groups)) == 4
+    assert len(dropped.signals(groups)) == 2
+    assert kept.normaliser(kept.signals(groups)) == 4
+    assert dropped.normaliser(dropped.signals(groups)) == 2
+
+
+def test_normalisers():
+    signals = [Signal(rollout(1.0, 3), (1.0,) * 3), Signal(rollout(1.0, 1), (1.0,))]
+    assert GRPO(aggregation="sequence").normaliser(signals) == 2
+    assert GRPO(aggregation="token").normaliser(signals) == 4
+    assert GRPO().normaliser([]) == GRPO(aggregation="token").normaliser([]) == 1
+
+
+def batch(**changes: Any) -> TokenBatch:
+    values: dict[str, Any] = {
+        "logprobs_N_T": torch.tensor([[-1.0, -2.0], [-3.0, math.nan]], requires_grad=True),
+        "mask_N_T": torch.tensor([[True, True], [True, False]]),
+        "weights_N_T": torch.tensor([[1.0, 1.0], [-2.0, 0.0]]),
+    }
+    return TokenBatch(**(values | changes))
+
+
+def test_loss_on_policy_by_hand():
+    # ratio 1 everywhere: −A per token
+    sequence = GRPO(beta=0.0).loss(batch(), 2)
+    assert float(sequence.value.detach()) == pytest.approx((-1 + 2) / 2)
+    token = GRPO(beta=0.0, aggregation="token").loss(batch(), 3)
+    assert float(token.value.detach()) == pytest.approx((-1 - 1 + 2) / 3)
+    assert sequence.metrics == {"ratio": 1.0, "clip_fraction": 0.0}
+
+
+def test_gradient_by_hand_and_none_on_padding():
+    tokens = batch()
+    GRPO(beta=0.0).loss(tokens, 2).value.backward()
+    assert tokens.logprobs_N_T.grad is not None
+    assert tokens.logprobs_N_T.grad.tolist() == [[-0.25, -0.25], [1.0, 0.0]]
+
+
+def test_loss_with_penalty_and_old_policy_by_hand():
+    old = torch.tensor([[-1.0 - math.log(2), -2.0], [-3.0, math.inf]])
+    reference = torch.tensor([[-1.0, -2.0 - math.log(2)], [-3.0, math.nan]])
+    found = GRPO(beta=0.1, epsilon=0.2).loss(batch(old_logprobs_N_T=old, ref_logprobs_N_T=reference), 2)
+    # ratios 2, 1, 1; k3 0, 0.193147, 0; the first token is clipped at 1.2
+    expected = ((-1.2 + -1 + 0.1 * 0.193147) / 2 + 2) / 2
+    assert float(found.value.detach()) == pytest.approx(expected, abs=1e-6)
+    assert found.metrics["clip_fraction"] == pytest.approx(1 / 3)
+    assert found.metrics["ratio"] == pytest.approx(4 / 3)
+
+
+def test_a_batch_without_policy_tokens_is_zero():
+    nothing = torch.zeros(2, 2, dtype=torch.bool)
+    for aggregation in ("sequence", "token"):
+        found = GRPO(beta=0.0, aggregation=aggregation).loss(batch(mask_N_T=nothing), 1.0)  # type: ignore[arg-type]
+        assert float(found.value.detach()) == 0.0
+        assert found.metrics == {"ratio": 0.0, "clip_fraction": 0.0}
+
+
+def test_idle_signals():
+    silent, loud = Signal(rollout(1.0), (0.0, 0.0)), Signal(rollout(1.0), (0.0, 0.1))
+    assert GRPO(beta=0.0).is_idle(silent)
+    assert not GRPO(beta=0.0).is_idle(loud)
+    assert not GRPO(beta=0.1).is_idle(silent), "the penalty acts on it"
+
+
+def test_needs_reference_only_for_the_penalty():
+    assert GRPO(beta=0.1).needs_reference
+    assert not GRPO(beta=0.0).needs_reference
+    with pytest.raises(ConfigError, match="reference"):
+        GRPO(beta=0.1).loss(batch(), 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"group_size": 0}, "group_size"),
+        ({"num_updates": 0}, "num_updates"),
+        ({"epsilon": -0.1}, "epsilon"),
+        ({"beta": math.nan}, "beta"),
+        ({"kl": "k4"}, "kl"),
+        ({"kl": "k1", "beta": 0.1}, "zero expected gradient"),
+        ({"scale": "mean"}, "scale"),
+        ({"scale": "std_floor", "std_floor": 0.0}, "std_floor"),
+        ({"aggregation": "batch"}, "aggregation"),
+    ],
+)
+def test_settings_that_cannot_be_used(settings: dict[str, Any], complaint: str):
+    with pytest.raises(ConfigError, match=complaint):
+        GRPO(**settings)
+
+
+def test_k1_may_be_named_where_nothing_is_penalised():
+    assert GRPO(kl="k1", beta=0.0).kl == "k1"
