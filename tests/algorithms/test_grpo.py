@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sleuth.algorithms.base import TokenBatch
@@ -12,6 +12,7 @@ from sleuth.errors import ConfigError, RewardError
 from sleuth.types import Question, Score, Segment, Signal, Trajectory
 
 GROUPS = st.lists(st.floats(-100, 100), min_size=0, max_size=10)
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 SCALES = st.sampled_from(["std", "std_floor", "none"])
 
 
@@ -57,6 +58,7 @@ def test_rewards_too_far_apart_are_refused():
         group_advantages([1.7e308, -1.7e308])
 
 
+@patient
 @given(GROUPS, SCALES, st.randoms())
 def test_order_follows_the_group(rewards: list[float], scale: Any, random: Any):
     order = list(range(len(rewards)))
@@ -65,6 +67,7 @@ def test_order_follows_the_group(rewards: list[float], scale: Any, random: Any):
     assert group_advantages([rewards[i] for i in order], scale) == [found[i] for i in order]
 
 
+@patient
 @given(GROUPS, SCALES)
 def test_advantages_sum_to_zero_and_keep_the_ranking(rewards: list[float], scale: Any):
     found = group_advantages(rewards, scale)
@@ -76,6 +79,7 @@ def test_advantages_sum_to_zero_and_keep_the_ranking(rewards: list[float], scale
 whole = st.lists(st.integers(-50, 50), min_size=2, max_size=8)
 
 
+@patient
 @given(whole, st.integers(-1000, 1000), SCALES)
 def test_a_shift_changes_nothing(rewards: list[int], shift: int, scale: Any):
     assert group_advantages([r + shift for r in rewards], scale) == pytest.approx(
@@ -83,6 +87,7 @@ def test_a_shift_changes_nothing(rewards: list[int], shift: int, scale: Any):
     )
 
 
+@patient
 @given(whole, st.sampled_from([0.5, 3.0, 1000.0]))
 def test_std_forgets_the_scale_of_the_rewards(rewards: list[int], factor: float):
     assert group_advantages([r * factor for r in rewards]) == pytest.approx(

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -108,7 +108,7 @@ def test_empty_masks_and_poisoned_padding_give_zero(how: str):
     nothing = torch.zeros(2, 2, dtype=torch.bool)
     total = aggregate(values, nothing, how, 1.0)  # type: ignore[arg-type]
     total.backward()
-    assert float(total) == 0.0
+    assert float(total.detach()) == 0.0
     assert values.grad is not None
     assert values.grad.tolist() == [[0, 0], [0, 0]]
     assert masked_mean(values.detach(), nothing) == 0.0
@@ -121,6 +121,7 @@ def test_entropy():
     close(entropy(row(math.log(3), 0)), 0.75 * math.log(4 / 3) + 0.25 * math.log(4))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(st.lists(st.floats(-50, 50), min_size=2, max_size=9))
 def test_entropy_is_between_zero_and_that_of_a_uniform_choice(logits: list[float]):
     found = float(entropy(torch.tensor(logits)))

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from peft import PeftModel
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from sleuth.errors import ConfigError, TrainingError
@@ -97,3 +98,54 @@ def test_bad_settings():
         Policy(LlamaForCausalLM(CONFIG), precision="float8")
     with pytest.raises(ConfigError, match="lora_rank"):
         Policy(LlamaForCausalLM(CONFIG), lora_rank=-1)
+
+
+def test_adapters_start_from_the_seed_and_leave_the_random_generator_alone():
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+
+    def start(seed: int) -> torch.Tensor:
+        policy = Policy(LlamaForCausalLM(CONFIG), lora_rank=4, seed=seed)
+        return torch.cat([p.detach().flatten() for p in policy.trainable_parameters()])
+
+    torch.set_rng_state(before)
+    first = start(0)
+    torch.rand(5)
+    assert torch.equal(start(0), first)
+    assert not torch.equal(start(1), first)
+    model = LlamaForCausalLM(CONFIG)
+    untouched = torch.get_rng_state()
+    Policy(model, lora_rank=4)
+    assert torch.equal(torch.get_rng_state(), untouched)
+
+
+def test_masters_are_float32_whatever_the_model_came_in():
+    model = LlamaForCausalLM(CONFIG).to(torch.bfloat16)
+    policy = Policy(model, precision="bfloat16")
+    assert {p.dtype for p in policy.trainable_parameters()} == {torch.float32}
+    assert policy.autocast_dtype == torch.bfloat16
+    assert Policy(model, precision="float32").autocast_dtype is None
+
+
+def test_a_model_with_an_adapter_is_refused():
+    with pytest.raises(ConfigError, match="adapter already"):
+        Policy(tiny(4).model)
+
+
+def test_adapters_reload_on_the_model_they_came_from(tmp_path: Path):
+    policy = tiny(4)
+    shake(policy)
+    policy.save(tmp_path / "model")
+    before = policy.model(torch.tensor([[1, 2, 3, 4]])).logits
+    torch.manual_seed(0)
+    loaded = PeftModel.from_pretrained(LlamaForCausalLM(CONFIG), tmp_path / "model" / "adapter")
+    assert torch.allclose(loaded(torch.tensor([[1, 2, 3, 4]])).logits, before, atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [0, 4])
+def test_saving_changes_nothing(tmp_path: Path, rank: int):
+    policy = tiny(rank)
+    shake(policy)
+    before = {name: p.detach().clone() for name, p in policy.model.named_parameters()}
+    policy.save(tmp_path / "model")
+    assert all(torch.equal(before[name], p) for name, p in policy.model.named_parameters())

@@ -17,11 +17,11 @@ from sleuth.types import Trajectory
 
 SHORTEST_PREFIX = 8
 """Tokens; a shorter common beginning is not worth a forward pass of its own."""
-DENSE_COST = 4096
-"""Query-key pairs that cost as much as one token in a layer of a small model (6 × 576 + 600).
+DENSE_COST = 2400
+"""Query-key pairs that cost as much as one token (measured on SmolLM2-135M: 0.19 and 470 µs a layer).
 
 Rows behind a prefix attend under an explicit mask, which computes the future half of each
-suffix too. It is what sharing costs, and decides whether a short prefix of long rows is shared.
+suffix too. That is what sharing costs, and why a short prefix of long rows is not shared.
 """
 
 
@@ -100,11 +100,12 @@ def _best_parts(rows: Sequence[Row], shared: Sequence[int], low: int, high: int)
 
 
 def _saved(rows: Sequence[Row], prefix: int) -> float:
-    """Tokens saved by sharing a prefix, less what the explicit mask costs."""
+    """What sharing a prefix saves, in tokens: its tokens and their attention, less what the mask costs."""
     if prefix < SHORTEST_PREFIX:
         return 0.0
+    once = prefix + prefix**2 / 2 / DENSE_COST
     masked = sum((len(r.tokens) - prefix) ** 2 for r in rows) / 2
-    return (len(rows) - 1) * prefix - masked / DENSE_COST
+    return (len(rows) - 1) * once - masked / DENSE_COST
 
 
 def _bundle(prefix: int, rows: Sequence[Row], max_tokens: int) -> Bundle:
