@@ -232,6 +232,20 @@ def test_capped_logits_are_those_of_the_whole_model(share_prefix: bool):
         assert torch.allclose(logprobs, expected_logprobs(policy, trajectory, 0.7), atol=1e-5)
 
 
+def test_trials_are_made_once():
+    policy = tiny()
+    assert policy.forward.obstacle == ""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    policy.causal_lm.get_decoder().register_forward_hook(count)  # type: ignore[operator]
+    compute_logprobs(policy, GROUP[:3])
+    assert calls == 2, "the prefix and the suffixes"
+
+
 def test_chunks_of_logits_change_nothing(monkeypatch: pytest.MonkeyPatch):
     figures, whole = gradients(tiny())
     monkeypatch.setattr("sleuth.training.forward.CHUNK", 97 * 3)

@@ -214,14 +214,14 @@ class _Totals:
     def figures(self) -> UpdateFigures:
         """Means over policy tokens."""
 
-        def mean(name: str, otherwise: float = 0.0) -> float:
-            return self.sums.get(name, otherwise) / self.policy_tokens if self.policy_tokens else otherwise
+        def mean(name: str) -> float:
+            return self.sums.get(name, 0.0) / max(1, self.policy_tokens)
 
         return UpdateFigures(
             loss=self.loss,
             kl=mean("kl"),
             entropy=mean("entropy"),
-            ratio=self.sums["ratio"] / self.policy_tokens if "ratio" in self.sums else 1.0,
+            ratio=mean("ratio") if "ratio" in self.sums else 1.0,
             clip_fraction=mean("clip_fraction"),
             tokens=self.tokens,
             policy_tokens=self.policy_tokens,
