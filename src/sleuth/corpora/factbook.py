@@ -19,8 +19,8 @@ class FactbookCorpus(Corpus):
     """Longest passage."""
 
     def __post_init__(self) -> None:
-        if self.max_words < 1:
-            raise ConfigError(f"max_words must be at least 1, not {self.max_words}")
+        if isinstance(self.max_words, bool) or not isinstance(self.max_words, int) or self.max_words < 1:
+            raise ConfigError(f"max_words must be a whole number of at least 1, not {self.max_words!r}")
 
     def passages(self, report: Report) -> Iterator[Passage]:
         """By country code, then in the order of the files; nothing is ever skipped."""

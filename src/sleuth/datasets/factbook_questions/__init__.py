@@ -1,0 +1,1 @@
+"""How Factbook questions are made: countries → facts → clues → one file for each kind of question."""
