@@ -30,8 +30,8 @@ _ATTRIBUTE = re.compile(
 _COUNTED = re.compile(rf"\bhow many ((?:[\w-]+ ){{0,2}}?[\w-]+)(?= (?:{_AUXILIARY})\b|$)", re.I)
 _KIND = re.compile(
     rf"\b(?:what|(?<!of )which) (?:(?:{_BE}) (?:the|an?) )?((?!(?:{_AUXILIARY})\b)(?:[\w'’-]+ ){{0,4}}?[\w'’-]+)"
-    rf"(?= (?:{_AUXILIARY}|of|in|on|at|for|from|to|by|with|that|who|which|whose|where|when)\b"
-    r"| \w+ed\b| \w+s (?:the|an?|his|her|its)\b|,|$)",
+    rf"(?= (?:{_AUXILIARY}|of|in|on|at|for|from|to|by|with|as|through|that|who|which|whose|where|when)\b"
+    r"| \w+ed\b| \w+s (?:the|an?|his|her|its|through|into|in|on|at|to|by|from|as|near)\b|,|$)",
     re.I,
 )
 _VERBS = frozenset(("follows", "owns", "shares border with"))

@@ -29,6 +29,7 @@ class HubSource(NamedTuple):
     """"owner/name", or "name" for the few without owner."""
     config: str | None
     split: str
+    """Such as "train"; a slice such as "train[:10%]" is downloaded whole instead of streamed."""
     reader: str
 
 
@@ -44,13 +45,16 @@ class HubReader(DatasetReader):
         reader = resolve("datasets", DATASETS, source.reader)()
         if not isinstance(reader, RecordReader):
             raise ConfigError(f"the reader {source.reader!r} does not read tables")
-        return reader.read(table_rows(source.dataset, source.config, split=source.split), f"hub:{path}")
+        rows = table_rows(
+            source.dataset, source.config, split=source.split, streaming="[" not in source.split
+        )
+        return reader.read(rows, f"hub:{path}")
 
 
 def parse_source(text: str) -> HubSource:
     """The parts of "<dataset>[/<config>]:<split>@<reader>". Raises ConfigError."""
     place, at, reader = text.rpartition("@")
-    name, colon, split = place.rpartition(":")
+    name, colon, split = place.partition(":")
     parts = name.split("/")
     if not (at and colon and reader and split and all(parts) and len(parts) <= 3):
         raise ConfigError(f"write a hub data set as {_FORM}, not {'hub:' + text!r}")

@@ -40,13 +40,13 @@ def file_rows(path: Path) -> Iterator[Row | BadRecord]:
     elif suffix in (".csv", ".tsv"):
         yield from _csv_rows(path, "," if suffix == ".csv" else "\t")
     elif suffix == ".parquet":
-        yield from table_rows("parquet", data_files=str(path.resolve()), split="train")
+        yield from table_rows("parquet", data_files=str(path.resolve()), split="train", streaming=True)
     else:
         raise DataError(f"{path}: unknown format {suffix!r}; known: {', '.join(_FORMATS)}, also .gz .bz2 .xz")
 
 
 def table_rows(dataset: str, config: str | None = None, **options: Any) -> Iterator[Row]:
-    """Rows of a table read by the Hugging Face `datasets` library, streamed."""
+    """Rows of a table read by the Hugging Face `datasets` library; `options` are `load_dataset`'s."""
     try:
         import datasets
     except ModuleNotFoundError as error:
@@ -54,7 +54,7 @@ def table_rows(dataset: str, config: str | None = None, **options: Any) -> Itera
             f"{error.name} is not installed, and hub and Parquet data need it: pip install 'sleuth-rag[hub]'"
         ) from error
     try:
-        table = datasets.load_dataset(dataset, config, streaming=True, **options)
+        table = datasets.load_dataset(dataset, config, **options)
         yield from enumerated(table)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         named = options.get("data_files", dataset)

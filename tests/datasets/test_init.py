@@ -1,0 +1,77 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sleuth.datasets import DATASETS, load_questions
+from sleuth.datasets.base import DatasetReader
+from sleuth.errors import ConfigError, DataError
+from sleuth.registry import resolve
+
+ROWS = [{"id": str(i), "question": f"q{i}?", "answers": ["a"]} for i in range(4)]
+
+
+def test_every_name_is_a_reader_of_that_name():
+    for name in DATASETS:
+        reader = resolve("datasets", DATASETS, name)()
+        assert isinstance(reader, DatasetReader)
+        assert reader.name == name
+
+
+def test_parts_are_joined_in_order_and_the_limit_counts_over_all(save: Callable[..., Path]):
+    one = save("one.jsonl", ROWS[:2])
+    two = save("two.jsonl", ROWS[2:])
+    spec = f"jsonl:{one}+nq:{two}"
+    assert [q.id for q in load_questions(spec).questions] == ["0", "1", "2", "3"]
+    assert [q.id for q in load_questions(spec, limit=3).questions] == ["0", "1", "2"]
+    assert load_questions(spec, limit=0).questions == []
+
+
+def test_a_plus_in_a_path_joins_nothing(save: Callable[..., Path]):
+    path = save("one+two.jsonl", ROWS)
+    assert len(load_questions(f"jsonl:{path}").questions) == 4
+
+
+def test_a_file_read_twice_is_read_once(save: Callable[..., Path]):
+    path = save("one.jsonl", ROWS)
+    loaded = load_questions(f"jsonl:{path}+jsonl:{path.parent}/./one.jsonl")
+    assert len(loaded.questions) == 4
+    assert [(bad.line, bad.field) for bad in loaded.bad] == [(1, "id"), (2, "id"), (3, "id"), (4, "id")]
+    with pytest.raises(DataError, match="already read from"):
+        load_questions(f"jsonl:{path}+jsonl:{path.parent}/./one.jsonl", strict=True)
+
+
+def test_strict_stops_at_the_first_bad_record(save: Callable[..., Path]):
+    path = save("one.jsonl", [ROWS[0], {"id": "x"}, {"id": "y"}])
+    assert len(load_questions(f"jsonl:{path}").bad) == 2
+    with pytest.raises(DataError) as caught:
+        load_questions(f"jsonl:{path}", strict=True)
+    assert str(caught.value) == f"{path}:2: question: missing"
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "message"),
+    [
+        ("hotpoqa:x.json", ConfigError, "did you mean 'hotpotqa'"),
+        ("jsonl:a.jsonl+hotpoqa:x.json", DataError, "no file a.jsonl"),
+        ("", ConfigError, "write a data set as <reader>:<path>"),
+        (":x.json", ConfigError, "write a data set as <reader>:<path>"),
+        ("nq", ConfigError, "'nq' names no file"),
+        ("nq: ", ConfigError, "'nq' names no file"),
+        ("nq:missing.jsonl", DataError, "no file missing.jsonl"),
+        ("nq:.", DataError, "is a folder"),
+        ("nq:\x00.jsonl", DataError, "jsonl"),
+    ],
+)
+def test_a_spec_that_cannot_be_read(spec: str, kind: type[Exception], message: str):
+    with pytest.raises(kind, match=message):
+        load_questions(spec)
+
+
+def test_same_questions_from_json_array_and_compressed_lines(save: Callable[..., Path], tmp_path: Path):
+    import lzma
+
+    packed = tmp_path / "p.jsonl.xz"
+    packed.write_bytes(lzma.compress("\n".join(map(json.dumps, ROWS)).encode()))
+    assert load_questions(f"jsonl:{packed}") == load_questions(f"jsonl:{save('a.json', ROWS)}")

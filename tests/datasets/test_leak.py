@@ -1,0 +1,37 @@
+import time
+
+from sleuth.datasets.leak import Leak, find_leaks
+from sleuth.types import Question
+
+
+def ask(identity: str, text: str, dataset: str = "nq") -> Question:
+    return Question(identity, text, ("x",), dataset=dataset)
+
+
+def test_by_id_within_a_data_set_and_by_normalised_text():
+    train = [ask("1", "Who wrote the Moss Atlas?"), ask("2", "Where is Pell?", "popqa")]
+    evaluation = [
+        ask("1", "Another wording of it"),
+        ask("9", "who wrote  moss atlas"),
+        ask("2", "Where is Quen?"),
+        ask("3", "???"),
+    ]
+    assert find_leaks(train, evaluation) == [Leak("1", "nq", "1", "id"), Leak("9", "nq", "1", "question")]
+
+
+def test_numbers_of_nameless_files_are_no_leak():
+    assert find_leaks([ask("1", "a?", "")], [ask("1", "b?", "")]) == []
+    assert find_leaks([ask("1", "!!")], [ask("2", "??")]) == []
+
+
+def test_a_hundred_thousand_against_ten_thousand_takes_seconds():
+    train = [
+        ask(f"t{i}", f"Which of the {i} bridges over the river Lumme is the oldest?") for i in range(100_000)
+    ]
+    evaluation = [
+        ask(f"e{i}", f"Which of {i * 20} bridges over River Lumme is oldest") for i in range(10_000)
+    ]
+    start = time.perf_counter()
+    leaks = find_leaks(train, evaluation)
+    assert len(leaks) == 5_000
+    assert time.perf_counter() - start < 20

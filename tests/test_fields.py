@@ -1,0 +1,69 @@
+import pytest
+
+from sleuth.fields import (
+    FieldError,
+    as_list,
+    as_record,
+    as_text,
+    flag_in,
+    id_in,
+    optional_text,
+    text_in,
+    texts,
+)
+
+
+def test_text_is_stripped_and_the_first_name_present_counts():
+    assert text_in({"a": None, "b": " x "}, "a", "b") == "x"
+    assert optional_text({}, "a") == ""
+    assert optional_text({"a": "  "}, "a") == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, "missing"),
+        ("", "empty"),
+        (" \n", "empty"),
+        (3, "not 3"),
+        (True, "not True"),
+        ("a\ud800", "surrogate"),
+    ],
+)
+def test_what_is_no_text(value: object, reason: str):
+    with pytest.raises(FieldError, match=reason):
+        as_text(value, "question")
+
+
+def test_ids_are_text_or_whole_numbers():
+    assert id_in({"id": 7}, "id") == "7"
+    assert id_in({"_id": "a"}, "id", "_id") == "a"
+    assert id_in({}, "id") == ""
+    for bad in (True, 1.5, float("nan"), [], 10**5000, ""):
+        with pytest.raises(FieldError, match="id: "):
+            id_in({"id": bad}, "id")
+
+
+def test_lists_may_be_json_inside_text():
+    assert as_list('["a", "b"]', "x") == ["a", "b"]
+    assert texts(["a", " a ", "b"], "x") == ("a", "b")
+    for bad in ("[", "{}", None, 3, {"a": 1}):
+        with pytest.raises(FieldError, match="x: "):
+            as_list(bad, "x")
+    with pytest.raises(FieldError, match=r"x\[1\]: must be text"):
+        texts(["a", 2], "x")
+
+
+def test_flags_and_records():
+    assert flag_in({}, "f", default=True) is True
+    assert flag_in({"f": False}, "f", default=True) is False
+    with pytest.raises(FieldError, match="must be true or false"):
+        flag_in({"f": 1}, "f", default=True)
+    with pytest.raises(FieldError, match="must be an object"):
+        as_record([], "record")
+
+
+def test_a_long_value_is_shown_short():
+    with pytest.raises(FieldError) as caught:
+        as_text(["x" * 1000], "a")
+    assert len(str(caught.value)) < 100

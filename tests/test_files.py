@@ -1,0 +1,74 @@
+import bz2
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+
+from sleuth.errors import DataError
+from sleuth.files import decode_json, delimited, format_of, lines, open_bytes, whole
+
+PACKERS = {"": lambda data: data, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_lines_are_numbered_as_in_the_unpacked_file(tmp_path: Path, suffix: str):
+    path = tmp_path / f"a.jsonl{suffix}"
+    path.write_bytes(PACKERS[suffix](b"\xef\xbb\xbfone\r\n\n  \ntwo\nthree"))
+    assert list(lines(path)) == [(1, b"one"), (4, b"two"), (5, b"three")]
+    assert whole(path).startswith(b"one")
+
+
+def test_format_lies_below_the_compression():
+    assert format_of(Path("x/a.JSONL.xz")) == ".jsonl"
+    assert format_of(Path("a.b.tsv.gz")) == ".tsv"
+    assert format_of(Path("a.json")) == ".json"
+    assert format_of(Path("a.xz")) == ""
+    assert format_of(Path("a")) == ""
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"not packed at all"])
+def test_damaged_compression_is_one_clear_error(tmp_path: Path, suffix: str, damage):
+    path = tmp_path / f"a.jsonl{suffix}"
+    path.write_bytes(damage(PACKERS[suffix](b"".join(b'{"a": %d}\n' % i for i in range(5000)))))
+    with pytest.raises(DataError, match=r"a\.jsonl"):
+        list(lines(path))
+
+
+def test_missing_file_folder_and_impossible_name(tmp_path: Path):
+    for path, reason in [
+        (tmp_path / "none.jsonl", "no file"),
+        (tmp_path, "is a folder"),
+        (tmp_path / ("x" * 5000), "cannot be read"),
+    ]:
+        with pytest.raises(DataError, match=reason), open_bytes(path):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b'{"a": NaN}', "not JSON"),
+        (b'{"a": "\xff"}', "not UTF-8: byte 0xff"),
+        (b'{"a": "\\ud800"}', "not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a": 1e999}', "not JSON"),
+        (b"", "not JSON"),
+        (b'{"a": 1} {"a": 2}', "not JSON"),
+    ],
+)
+def test_what_is_not_json_says_why(data: bytes, reason: str):
+    with pytest.raises(DataError, match=reason):
+        decode_json(data)
+
+
+def test_delimited_rows_know_their_line_and_their_fault(tmp_path: Path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'a,b\n"one\ntwo",2\n\n\xff,3\nlast,"' + b"x" * 200_000 + b'"\nend,4\n')
+    rows = list(delimited(path, ","))
+    assert [(row.number, row.values) for row in rows[:2]] == [(1, ["a", "b"]), (2, ["one\ntwo", "2"])]
+    assert (rows[2].number, rows[2].fault) == (5, "not UTF-8")
+    assert rows[3].number == 6
+    assert "not CSV" in rows[3].fault
+    assert rows[-1].values == ["end", "4"]
