@@ -133,12 +133,12 @@ def test_minimum_detectable_difference() -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_questions_take_about_a_second() -> None:
+def test_ten_thousand_questions_take_at_most_a_second() -> None:
+    """The best of three, in processor time, so that other programs on the machine count less."""
     values = np.random.default_rng(0).random(10_000).tolist()
-    best = math.inf
+    seconds = []
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         bootstrap_mean(values)
-        best = min(best, time.perf_counter() - began)
-    # The aim is 1 s on an idle core; twice that leaves room for a busy one.
-    assert best < 2.0
+        seconds.append(time.process_time() - began)
+    assert min(seconds) <= 1.0

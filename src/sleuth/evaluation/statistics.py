@@ -22,8 +22,11 @@ RESAMPLES = 10_000
 CONFIDENCE = 0.95
 _FEW = 200
 """Up to this many distinct values a resample is drawn as counts of values: the same law, far fewer draws."""
-_BLOCK = 1 << 18
-"""Most numbers drawn at once: they stay in the processor's cache, and memory does not grow with the resamples."""
+_BLOCK = 1 << 13
+"""Most numbers drawn at once (but at least one resample). Larger arrays are fetched from the system and
+given back each time, which can take three times as long as the drawing itself."""
+_SIGNS = 1 << 18
+"""Most random signs at once: they cost so little that larger arrays pay."""
 _EXACT_FLIPS = 13
 """Up to this many non-zero differences all 2^m sign patterns are tried instead of random ones."""
 
@@ -161,7 +164,7 @@ def sign_flip_p_value(differences: Sequence[float], *, flips: int = RESAMPLES, s
         return float(np.mean(np.abs(2 * (patterns @ deltas) - total) >= bar))
     rng = np.random.default_rng(seed)
     width = math.ceil(len(deltas) / 8)
-    rows = max(1, _BLOCK // len(deltas))
+    rows = max(1, _SIGNS // len(deltas))
     hits = 0
     for start in range(0, flips, rows):
         count = min(rows, flips - start)
