@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -40,9 +41,8 @@ PRUNE_FROM = 250_000
 
 _FOLDER = "tantivy"
 _HEAP_BYTES = 200_000_000
-_TIE_ROOM = 32  # passages asked for beyond the k-th, which settles most ties at the first try
+_TIE_ROOM = 128  # passages asked for beyond the k-th, which settles most ties at the first try
 _TIE_GROWTH = 8
-_OPENING_TRIES = 5
 
 
 def engine_version() -> str:
@@ -116,7 +116,21 @@ class OpenIndex:
     """An index ready to search. Threads may share it; what it holds never changes."""
 
     def __init__(self, directory: Path) -> None:
-        self.manifest, generation = _current(directory)
+        self.manifest = read_manifest(directory)
+        while True:
+            try:
+                self._open(directory)
+                return
+            except RetrievalError:
+                # A build may have replaced the index, and removed the files, since the manifest was read.
+                if (newer := read_manifest(directory)) == self.manifest:
+                    raise
+                self.manifest = newer
+
+    def _open(self, directory: Path) -> None:
+        generation = directory / self.manifest.generation
+        check_files(generation, self.manifest)
+        _check_analyser(directory, self.manifest)
         self._passages = PassageReader(generation, self.manifest.num_passages)
         self._searcher, self._schema = _searcher(generation / _FOLDER, self.manifest)
 
@@ -137,9 +151,10 @@ class OpenIndex:
             rows = self._searcher.fast_field_values("row", [address for _, address in found])
         except ValueError as error:
             raise RetrievalError(f"the index does not answer: {error}") from error
-        hits = [Hit(self._passages[row], score) for (score, _), row in zip(found, rows, strict=True)]
-        hits.sort(key=lambda hit: (-hit.score, hit.passage.id))
-        return hits[:k]
+        ranked = sorted(
+            (-score, self._passages.id(row), row) for (score, _), row in zip(found, rows, strict=True)
+        )
+        return [Hit(self._passages[row], -negative) for negative, _, row in ranked[:k]]
 
     def _best(self, words: list[str], k: int, title_boost: float) -> list[Found]:
         """The best k passages and all that tie with the last of them."""
@@ -162,11 +177,13 @@ class OpenIndex:
         while True:
             limit = min(limit, self.manifest.num_passages + 1)
             hits = self._searcher.search(query, limit, count=False).hits
-            found = [(float(f"{score:.5g}"), address) for score, address in hits]
-            if len(found) < limit or found[-1][0] < found[k - 1][0]:
+            last = _rounded(hits[min(k, len(hits)) - 1]) if hits else 0.0
+            if len(hits) < limit or _rounded(hits[-1]) < last:
                 break
             limit *= _TIE_GROWTH
-        return [pair for pair in found if pair[0] >= found[min(k, len(found)) - 1][0]]
+        # Scores fall, so what is below the last of the best is one run at the end.
+        hits = hits[: bisect_left(hits, True, key=lambda hit: _rounded(hit) < last)]
+        return [(_rounded(hit), hit[1]) for hit in hits]
 
     def _terms(self, words: list[str], title_boost: float) -> list[pruning.Term]:
         """The words that occur, the one with the most to give first."""
@@ -196,6 +213,11 @@ class OpenIndex:
         return sorted((w for w in words if counts[w]), key=lambda w: (counts[w], w))[:MAX_TERMS]
 
 
+def _rounded(hit: Found) -> float:
+    """A hit's score to five digits."""
+    return float(f"{hit[0]:.5g}")
+
+
 def _union(clauses: Sequence[tantivy.Query]) -> tantivy.Query:
     """Any of the clauses; scores add up."""
     from tantivy import Occur, Query
@@ -218,24 +240,12 @@ def _led_by(terms: Sequence[pruning.Term], number: int) -> tantivy.Query:
     return query
 
 
-def _current(directory: Path) -> tuple[Manifest, Path]:
-    """The manifest and the directory it names, whole.
-
-    A rebuild may remove the generation between reading its name and looking at it; then there is a
-    new manifest to read.
-    """
-    for _ in range(_OPENING_TRIES):
-        manifest = read_manifest(directory)
-        generation = directory / manifest.generation
-        if generation.is_dir():
-            break
-    check_files(generation, manifest)
+def _check_analyser(directory: Path, manifest: Manifest) -> None:
     if (manifest.analyser, manifest.analyser_fingerprint) != (analysis.ANALYSER, analysis.fingerprint()):
         raise RetrievalError(
             f"index {str(directory)!r} was built with another analyser ({manifest.analyser}, {ENGINE} "
             f"{manifest.engine_version}; here {analysis.ANALYSER}, {engine_version()}); build the index again"
         )
-    return manifest, generation
 
 
 def _searcher(path: Path, manifest: Manifest) -> tuple[tantivy.Searcher, tantivy.Schema]:

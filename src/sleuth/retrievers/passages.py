@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+import struct
 from pathlib import Path
 from types import TracebackType
 
@@ -18,10 +19,13 @@ from sleuth.errors import RetrievalError
 from sleuth.types import Passage
 
 PASSAGES = "passages.jsonl"
+IDS = "passages.ids"
+"""All ids, one after the other: ties are settled by ids alone, without touching the long lines."""
 STARTS = "passages.starts"
-"""Little-endian unsigned 64-bit byte offsets: one per passage, then the length of the file."""
+"""Pairs of little-endian unsigned 64-bit offsets, where a passage's line and id start; last, where both files end."""
 
-_OFFSET_BYTES = 8
+_PAIR = struct.Struct("<2Q")
+_SPAN = struct.Struct("<4Q")
 
 
 class PassageWriter:
@@ -29,26 +33,29 @@ class PassageWriter:
 
     def __init__(self, directory: Path) -> None:
         self._lines = (directory / PASSAGES).open("xb", buffering=1 << 20)
+        self._ids = (directory / IDS).open("xb", buffering=1 << 16)
         self._starts = (directory / STARTS).open("xb", buffering=1 << 16)
         self._encoder = msgspec.json.Encoder()
         self._hash = hashlib.sha256()
-        self._end = 0
+        self._line_end = self._id_end = 0
         self.count = 0
         """Passages written so far."""
 
     def add(self, passage: Passage) -> None:
         """Append one passage; its text must hold no lone surrogate."""
-        line = self._encoder.encode(passage) + b"\n"
-        self._starts.write(self._end.to_bytes(_OFFSET_BYTES, "little"))
+        line, name = self._encoder.encode(passage) + b"\n", passage.id.encode()
+        self._starts.write(_PAIR.pack(self._line_end, self._id_end))
         self._lines.write(line)
+        self._ids.write(name)
         self._hash.update(line)
-        self._end += len(line)
+        self._line_end += len(line)
+        self._id_end += len(name)
         self.count += 1
 
     def finish(self) -> str:
         """Write everything through to the disk; returns the SHA-256 of the passages file."""
-        self._starts.write(self._end.to_bytes(_OFFSET_BYTES, "little"))
-        for file in (self._lines, self._starts):
+        self._starts.write(_PAIR.pack(self._line_end, self._id_end))
+        for file in (self._lines, self._ids, self._starts):
             file.flush()
             os.fsync(file.fileno())
         return self._hash.hexdigest()
@@ -59,8 +66,8 @@ class PassageWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lines.close()
-        self._starts.close()
+        for file in (self._lines, self._ids, self._starts):
+            file.close()
 
 
 class PassageReader:
@@ -68,23 +75,37 @@ class PassageReader:
 
     def __init__(self, directory: Path, count: int) -> None:
         self._path = directory / PASSAGES
-        with self._path.open("rb") as lines:
-            self._lines = mmap.mmap(lines.fileno(), 0, access=mmap.ACCESS_READ)
-        with (directory / STARTS).open("rb") as starts:
-            self._starts = mmap.mmap(starts.fileno(), 0, access=mmap.ACCESS_READ)
+        self._lines = _mapped(self._path)
+        self._ids = _mapped(directory / IDS)
+        self._starts = _mapped(directory / STARTS)
         self._decoder = msgspec.json.Decoder(Passage)
-        if len(self._starts) != (count + 1) * _OFFSET_BYTES:
+        if len(self._starts) != (count + 1) * _PAIR.size:
             raise RetrievalError(
-                f"{directory / STARTS}: damaged, not {count + 1} offsets; build the index again"
+                f"{directory / STARTS}: damaged, not {count + 1} pairs; build the index again"
             )
 
+    def id(self, row: int) -> str:
+        """The id of a passage, without reading the rest."""
+        _, start, _, end = _SPAN.unpack_from(self._starts, row * _PAIR.size)
+        try:
+            return self._ids[start:end].decode()
+        except UnicodeDecodeError as error:
+            raise RetrievalError(self._damaged(row, error)) from error
+
     def __getitem__(self, row: int) -> Passage:
-        at = row * _OFFSET_BYTES
-        start = int.from_bytes(self._starts[at : at + _OFFSET_BYTES], "little")
-        end = int.from_bytes(self._starts[at + _OFFSET_BYTES : at + 2 * _OFFSET_BYTES], "little")
+        start, _, end, _ = _SPAN.unpack_from(self._starts, row * _PAIR.size)
         try:
             return self._decoder.decode(self._lines[start:end])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise RetrievalError(
-                f"{self._path}: passage {row} is damaged ({error}); build the index again"
-            ) from error
+            raise RetrievalError(self._damaged(row, error)) from error
+
+    def _damaged(self, row: int, error: Exception) -> str:
+        return f"{self._path}: passage {row} is damaged ({error}); build the index again"
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise RetrievalError(f"cannot read index file: {error}; build the index again") from error

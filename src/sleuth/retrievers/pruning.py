@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tantivy import Query
 
-FIRST_GUESS = 0.4
-"""Share of the greatest possible score at which the k-th best passage is first guessed to be."""
+FLOOR_GUESS = 0.6
+"""Share of its bound that a word is guessed to give the k-th best passage; a wrong guess costs a second search."""
 
 SKIP_COST = 4
 """Looking a passage up in another term's list costs about as much as reading this many entries in order."""
@@ -58,11 +58,16 @@ def num_leading(terms: Sequence[Term], floor: float) -> int:
 
 
 def first_guess(terms: Sequence[Term], k: int) -> int:
-    """How many leading terms to try first: enough to find k passages, and a hopeful floor."""
-    number = max(1, num_leading(terms, FIRST_GUESS * sum(term.bound for term in terms)))
-    while number < len(terms) and sum(term.num_passages for term in terms[:number]) < k:
+    """How many leading terms to try first.
+
+    The k-th best passage is taken to hold the first term by which k passages are found, and to
+    score a fair share of what that term can give.
+    """
+    number = found = 0
+    while found < k and number < len(terms):
+        found += terms[number].num_passages
         number += 1
-    return affordable(terms, number)
+    return affordable(terms, max(number, num_leading(terms, FLOOR_GUESS * terms[number - 1].bound)))
 
 
 def affordable(terms: Sequence[Term], number: int) -> int:
