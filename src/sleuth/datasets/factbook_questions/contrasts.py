@@ -169,15 +169,12 @@ def _which(contrast: Contrast, pairs: Iterator[tuple[Side, Side]], asks_more: bo
         if not is_clear(contrast, a.fact, b.fact):
             continue
         winner = a if is_more(a.fact, b.fact) == asks_more else b
-        text = contrast.which.format(_superlative(contrast, adjective), a=a.phrase, b=b.phrase)
+        # "Which became independent earlier?" would be stiff.
+        word = "first" if adjective == "earlier" else adjective
+        text = contrast.which.format(word, a=a.phrase, b=b.phrase)
         country = winner.fact.country
         identity = f"{contrast.slug}-{adjective}-{a.slug}-{b.slug}"
         yield question("comparison", identity, text, (country.name, *country.aliases), (*a.hops, *b.hops))
-
-
-def _superlative(contrast: Contrast, adjective: str) -> str:
-    """ "Which became independent first?", where the comparative would be stiff."""
-    return {"earlier": "first", "later": "later"}.get(adjective, adjective)
 
 
 def _missing(contrast: Contrast, members: Sequence[Country], rng: random.Random) -> Family:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sleuth.datasets.factbook_questions.attributes import slug
 from sleuth.datasets.factbook_questions.clues import gives_away
 from sleuth.datasets.factbook_questions.countries import Country, named
-from sleuth.datasets.factbook_questions.facts import fact, pieces
+from sleuth.datasets.factbook_questions.facts import Fact, fact, pieces
 from sleuth.datasets.factbook_questions.questions import Family, question
 from sleuth.datasets.factbook_questions.readings import borders, partners, same_country
 from sleuth.text import contains, normalise
@@ -121,31 +121,32 @@ def _hop(listing: Listing, country: Country, items: Sequence[str]) -> tuple[str,
 
 
 def _neighbor(noun: str, members: Sequence[Country], rng: random.Random) -> Iterator[Question]:
-    listing = LISTINGS[0]
-    found = []
-    for country in members:
-        items = _items(listing, country)
-        neighbors = [named(item) for item in items]
-        hop = _hop(listing, country, items) if items else None
-        # An unknown neighbor might share the value, and then two answers would be right.
-        known = [fact(n.code, noun) for n in neighbors if n is not None]
-        values = [normalise(k.value) for k in known if k is not None]
-        if hop is None or len(values) < 2 or len(values) < len(items):
-            continue
-        for item, neighbor, value in zip(items, known, values, strict=True):
-            alone = sum(contains(other, value) or contains(value, other) for other in values) == 1
-            if neighbor is None or neighbor.country not in members or not alone or gives_away(neighbor):
-                continue
-            found.append((country, item, neighbor, hop))
-    for country, item, neighbor, (search, passage_id, need) in rng.sample(found, len(found)):
+    found = [(c, single) for c in members for single in _singled_out(noun, c) if single[1].country in members]
+    for country, (item, neighbor) in rng.sample(found, len(found)):
+        hop = _hop(LISTINGS[0], country, _items(LISTINGS[0], country))
         value = _in_sentence(neighbor.value, noun)
-        if not value:
+        if hop is None or not value:
             continue
+        search, passage_id, need = hop
         text = NEIGHBORS[noun].format(country.the, value)
-        hops = (Hop(search, passage_id, item, need), neighbor.hop())
         answers = tuple(dict.fromkeys((item, neighbor.country.name, *neighbor.country.aliases)))
         identity = f"neighbor-{country.code}-{neighbor.country.code}-{slug(noun)}"
+        hops = (Hop(search, passage_id, item, need), neighbor.hop())
         yield question("intersection", identity, text, answers, hops)
+
+
+def _singled_out(noun: str, country: Country) -> Iterator[tuple[str, Fact]]:
+    """Neighbors, as the list calls them, with a value that none of the others has."""
+    items = _items(LISTINGS[0], country)
+    known = [fact(neighbor.code, noun) if (neighbor := named(item)) else None for item in items]
+    values = [normalise(each.value) for each in known if each is not None]
+    # A neighbor of which the value is not known might share it, and then two answers would be right.
+    if len(values) < max(2, len(items)):
+        return
+    for item, each, value in zip(items, known, values, strict=True):
+        alone = sum(contains(other, value) or contains(value, other) for other in values) == 1
+        if each is not None and alone and not gives_away(each):
+            yield item, each
 
 
 def _in_sentence(value: str, noun: str) -> str:
