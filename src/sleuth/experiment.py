@@ -6,6 +6,7 @@ stage is a method, leaves its record in the run folder, and can be run alone or 
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from sleuth import factbook
 from sleuth.corpora import open_corpus
 from sleuth.datasets import load_questions
 from sleuth.engines.base import Engine
@@ -274,8 +276,12 @@ def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:
 
 
 def factbook_index(say: Say = print) -> Path:
-    """The index over the Factbook's passages, built at first use (seconds)."""
-    directory = cache_folder() / "indexes" / "factbook"
+    """The index over the Factbook's passages, built at first use (seconds).
+
+    Its name holds what decides the passages, so that an index of other passages is never taken up.
+    """
+    made_by = Path(factbook.__file__).read_bytes() + factbook.edition().encode()
+    directory = cache_folder() / "indexes" / f"factbook-{hashlib.sha256(made_by).hexdigest()[:12]}"
     try:
         open_index(directory)
     except RetrievalError:

