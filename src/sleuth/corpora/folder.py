@@ -57,12 +57,22 @@ class FolderCorpus(Corpus):
             return
         root = self.path.resolve()
         for file in _walk(self.path, report):
-            if not file.resolve().is_relative_to(root):
-                report(f"{file}: leads out of the folder")
-            elif not file.is_file():
-                report(f"{file}: not a regular file")
+            if problem := _problem(file, root):
+                report(f"{file}: {problem}")
             else:
                 yield file, _printable(file.relative_to(self.path).as_posix())
+
+
+def _problem(file: Path, root: Path) -> str:
+    """Why a document is not to be opened; "" if it is."""
+    try:
+        target = file.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "a link that leads nowhere"
+    if not target.is_relative_to(root):
+        return "leads out of the folder"
+    # Opening a named pipe would wait for ever.
+    return "" if target.is_file() else "not a regular file"
 
 
 def _walk(folder: Path, report: Report) -> Iterator[Path]:
@@ -77,7 +87,7 @@ def _walk(folder: Path, report: Report) -> Iterator[Path]:
             continue
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(Path(entry.path), report)
-        elif Path(entry.name).suffix.lower() in READERS and not entry.is_dir():
+        elif Path(entry.name).suffix.lower() in READERS:
             yield Path(entry.path)
 
 

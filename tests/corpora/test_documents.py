@@ -1,0 +1,177 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from sleuth.corpora.documents import MissingParserError, Section, read_sections
+from sleuth.errors import DataError
+
+
+def sections(tmp_path: Path, name: str, content: str | bytes) -> list[Section]:
+    path = tmp_path / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_sections(path)
+
+
+def plain(found: list[Section]) -> list[tuple[str, str]]:
+    return [(section.heading, " ".join(section.text.split())) for section in found]
+
+
+def pdf(*pages: str, trailer: str = "") -> bytes:
+    """A PDF written by hand, one line of text a page."""
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>"]
+    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
+    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    for i, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /Font << /F1 3 0 R >> >> "
+            f"/Contents {5 + 2 * i} 0 R >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    body, offsets = "%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n"
+    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
+    size = len(objects) + 1
+    end = f"trailer\n<< /Size {size} /Root 1 0 R {trailer} >>\nstartxref\n{len(body)}\n%%EOF\n"
+    return (body + f"xref\n0 {size}\n0000000000 65535 f \n{table}{end}").encode()
+
+
+def test_markdown_headings_open_sections(tmp_path: Path):
+    text = (
+        "---\ntitle: x\n---\nBefore *all*.\n\n# First `part`\n\nSee [the docs](http://x) and ![a map](m.png).\n\n"
+        "```\n# no heading\n```\n\nSecond\n======\n\n- one\n- two\n\n| a | b |\n|---|---|\n| c | d |\n\n## Empty\n"
+    )
+    assert plain(sections(tmp_path, "a.md", text)) == [
+        ("", "Before all."),
+        ("First part", "See the docs and a map. # no heading"),
+        ("Second", "one two a b c d"),
+    ]
+
+
+def test_markdown_keeps_the_text_of_html_in_it(tmp_path: Path):
+    text = "<details><summary>More</summary>\n<p>Hidden text</p></details>\n\n<script>bad()</script>\n"
+    assert plain(sections(tmp_path, "a.md", text)) == [("", "More Hidden text")]
+
+
+def test_html_headings_open_sections_and_what_is_not_read_is_dropped(tmp_path: Path):
+    page = """<!doctype html><html><head><title>T</title><style>p {}</style></head><body><nav>Menu</nav>
+    <!-- comment --><p>Before <b>al</b>l.<br>Next</p><h1>First <i>part</i></h1><div>One<p>two</p>three</div>
+    <script>bad()</script><h3>Second</h3><ul><li>a</li><li>b</li></ul><table><tr><td>c</td><td>d</td></tr></table>"""
+    assert plain(sections(tmp_path, "a.html", page)) == [
+        ("", "Before all. Next"),
+        ("First part", "One two three"),
+        ("Second", "a b c d"),
+    ]
+
+
+def test_html_may_declare_another_encoding_but_none_is_guessed(tmp_path: Path):
+    latin = '<meta charset="iso-8859-1"><p>Café</p>'.encode("latin-1")
+    assert plain(sections(tmp_path, "a.html", latin)) == [("", "Café")]
+    with pytest.raises(DataError, match="1: text: not UTF-8: byte 0xe9"):
+        sections(tmp_path, "b.html", "<p>Café</p>".encode("latin-1"))
+    with pytest.raises(DataError, match="nonsense"):
+        sections(tmp_path, "c.html", b'<meta charset="nonsense"><p>Caf\xe9</p>')
+
+
+def test_pdf_pages_are_sections(tmp_path: Path):
+    assert plain(sections(tmp_path, "a.pdf", pdf("Hello Pell.", "Second page."))) == [
+        ("page 1", "Hello Pell."),
+        ("page 2", "Second page."),
+    ]
+
+
+def test_encrypted_pdf(tmp_path: Path):
+    pypdf = pytest.importorskip("pypdf")
+    path = tmp_path / "a.pdf"
+    path.write_bytes(pdf("Hello Pell."))
+    for password, readable in (("secret", False), ("", True)):
+        writer = pypdf.PdfWriter(clone_from=path)
+        writer.encrypt(user_password=password, owner_password="owner", algorithm="RC4-128")
+        locked = tmp_path / "locked.pdf"
+        with locked.open("wb") as stream:
+            writer.write(stream)
+        if readable:
+            assert plain(read_sections(locked)) == [("page 1", "Hello Pell.")]
+        else:
+            with pytest.raises(DataError, match="encrypted"):
+                read_sections(locked)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"%PDF-1.4\n",
+        b"not a pdf",
+        pdf("Hello")[:300],
+        pdf("Hello").replace(b"/Kids [4 0 R]", b"/Kids [2 0 R]"),
+        pdf("Hello", trailer="/Encrypt << /Filter /Standard /V 9 >>"),
+        pdf(""),
+    ],
+)
+def test_a_pdf_that_cannot_be_read_says_so(tmp_path: Path, content: bytes):
+    with pytest.raises(DataError):
+        sections(tmp_path, "a.pdf", content)
+
+
+@pytest.mark.parametrize("step", range(0, 700, 23))
+def test_a_pdf_with_damaged_bytes_is_read_or_reported(tmp_path: Path, step: int):
+    content = bytearray(pdf("Hello Pell.", "Second page."))
+    content[step : step + 11] = b"\xff<<[(/9 0 R"
+    try:
+        found = sections(tmp_path, "a.pdf", bytes(content))
+    except DataError:
+        return
+    assert all(section.text.strip() for section in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.txt", b"one\ntwo\n\xff\n", "3: text: not UTF-8: byte 0xff"),
+        ("a.md", b"\xfe\xff\x00a", "not UTF-8"),
+        ("a.txt", b"\x7fELF\x00\x01", "1: text: holds NUL bytes"),
+        ("a.txt", b"", "no text"),
+        ("a.md", b"# Only a heading\n", "no text"),
+        ("a.html", b"<script>x</script>", "no text"),
+        ("a.rtf", b"x", "unknown format"),
+    ],
+)
+def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, content: bytes, reason: str):
+    with pytest.raises(DataError, match=reason):
+        sections(tmp_path, name, content)
+
+
+def test_byte_order_mark_and_line_ends(tmp_path: Path):
+    assert sections(tmp_path, "a.txt", b"\xef\xbb\xbfone\r\n\r\ntwo\rthree") == [
+        Section("", "one\n\ntwo\nthree")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "package"), [("a.html", "bs4", "beautifulsoup4"), ("a.pdf", "pypdf", "pypdf")]
+)
+def test_a_missing_parser_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str
+):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(
+        MissingParserError, match=rf"{package} is not installed: pip install 'sleuth-rag\[folder\]'"
+    ):
+        sections(tmp_path, name, b"<p>x</p>")
+
+
+@pytest.mark.parametrize(
+    "content", ["*" * 100_000, "[" * 50_000, "> " * 5_000 + "x", "`" * 50_000 + "a", "<div>" * 5_000 + "x"]
+)
+@pytest.mark.parametrize("name", ["a.md", "a.html"])
+def test_hostile_markup_ends(tmp_path: Path, name: str, content: str):
+    try:
+        found = sections(tmp_path, name, content)
+    except DataError:
+        return
+    assert all(section.text.strip() for section in found)

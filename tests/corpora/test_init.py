@@ -1,0 +1,51 @@
+from pathlib import Path
+
+import pytest
+
+from sleuth.corpora import CORPORA, open_corpus
+from sleuth.corpora.base import Corpus
+from sleuth.corpora.factbook import FactbookCorpus
+from sleuth.corpora.folder import FolderCorpus
+from sleuth.corpora.jsonl import JSONLCorpus
+from sleuth.corpora.wiki18 import DPRCorpus
+from sleuth.errors import ConfigError, DataError
+from sleuth.registry import resolve
+
+
+def test_every_name_is_a_corpus():
+    assert all(issubclass(resolve("corpora", CORPORA, name), Corpus) for name in CORPORA)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.jsonl", JSONLCorpus), ("a.JSONL.xz", JSONLCorpus), ("a.tsv.gz", DPRCorpus), ("a.md", FolderCorpus)],
+)
+def test_the_suffix_tells_the_kind(tmp_path: Path, name: str, kind: type):
+    (tmp_path / name).touch()
+    assert isinstance(open_corpus(str(tmp_path / name)), kind)
+    assert isinstance(open_corpus(str(tmp_path)), FolderCorpus)
+
+
+def test_factbook_is_a_name():
+    assert isinstance(open_corpus("factbook"), FactbookCorpus)
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        ("", ConfigError, "the corpus source is empty"),
+        ("factbok", DataError, "did you mean 'factbook'"),
+        ("none.jsonl", DataError, "no file or folder"),
+        ("x\x00y", DataError, "no file or folder|cannot be read"),
+        ("x" * 5000, DataError, "cannot be read"),
+    ],
+)
+def test_a_source_that_is_none(source: str, error: type[Exception], message: str):
+    with pytest.raises(error, match=message):
+        open_corpus(source)
+
+
+def test_an_unknown_format_names_the_known_ones(tmp_path: Path):
+    (tmp_path / "a.docx").touch()
+    with pytest.raises(DataError, match=r"unknown format '.docx'; known: .jsonl, .*\.pdf"):
+        open_corpus(str(tmp_path / "a.docx"))
