@@ -35,6 +35,7 @@ FAMILIES = {
     "mistral-window": ("MistralConfig", "MistralForCausalLM", {"sliding_window": 8}),
     "mistral-wide": ("MistralConfig", "MistralForCausalLM", {"sliding_window": 4096}),
     "gemma3": ("Gemma3TextConfig", "Gemma3ForCausalLM", {"sliding_window": 8}),
+    "lfm2": ("Lfm2Config", "Lfm2ForCausalLM", {"layer_types": ["conv", "full_attention", "conv"]}),
     "mamba": ("MambaConfig", "MambaForCausalLM", {}),
 }
 

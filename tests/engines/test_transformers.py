@@ -14,8 +14,8 @@ from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import EngineError
 
 GREEDY = Sampling(max_new_tokens=10, temperature=0)
-BATCHED = ["llama", "qwen2", "qwen3", "mistral-wide"]
-SINGLE = ["mistral-window", "gemma3"]
+BATCHED = ["llama", "qwen2", "qwen3", "mistral-wide", "mistral-window", "gemma3"]
+SINGLE = ["lfm2"]
 
 
 def slots(engine: TransformersEngine) -> SlotDecoder:
@@ -75,18 +75,23 @@ def test_recurrent_model_is_refused_in_one_line(make_model: Callable[..., Any], 
         TransformersEngine(make_model("mamba"), hf_tokenizer, "m", context_length=64)
 
 
-def test_slow_path_says_why(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(make_model("mistral-window"), hf_tokenizer, "windowed")
-    with pytest.warns(UserWarning, match="windowed: one sequence at a time.*sliding window of 8"):
-        assert not engine.is_batched
-
-
-def test_window_no_smaller_than_the_context_is_full_attention(
-    make_model: Callable[..., Any], hf_tokenizer: Any
+@pytest.mark.parametrize(
+    ("family", "change", "reason"),
+    [
+        ("lfm2", {}, "conv layers"),
+        ("llama", {"sliding_window": 8}, "sliding window of 8 is not known"),
+        ("llama", {"_attn_implementation": "flash_attention_2"}, "flash_attention_2 attention"),
+    ],
+)
+def test_slow_path_says_why(
+    make_model: Callable[..., Any], hf_tokenizer: Any, family: str, change: dict[str, Any], reason: str
 ) -> None:
-    assert TransformersEngine(
-        make_model("gemma3", sliding_window=64), hf_tokenizer, context_length=64
-    ).is_batched
+    model = make_model(family)
+    for key, value in change.items():
+        setattr(model.config, key, value)
+    engine = TransformersEngine(model, hf_tokenizer, "odd")
+    with pytest.warns(UserWarning, match=f"odd: one sequence at a time.*{reason}"):
+        assert not engine.is_batched
 
 
 def test_model_whose_logits_differ_through_the_cache_falls_back(
@@ -155,6 +160,42 @@ def test_logprobs_are_those_of_a_plain_forward_pass(
         table = torch.log_softmax(logits / (temperature or 1.0), -1)
         expected = [float(table[len(context) - 1 + i, t]) for i, t in enumerate(completion.tokens)]
         assert completion.logprobs == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*one sequence at a time")
+def test_slow_path_keeps_seeds_stops_and_logprobs(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+    model = make_model("lfm2")
+    engine = TransformersEngine(model, hf_tokenizer)
+    requests = [Request(c, i) for i, c in enumerate(contexts(3, groups=2, samples=2))]
+    found = engine.generate(requests, Sampling(8, stop=("e",)))
+    assert texts(engine.generate(requests[::-1], Sampling(8, stop=("e",))))[::-1] == texts(found)
+    for request, completion in zip(requests, found, strict=True):
+        with torch.no_grad():
+            logits = model(torch.tensor([[*request.tokens, *completion.tokens]])).logits[0]
+        table = torch.log_softmax(logits.double(), -1)[len(request.tokens) - 1 :]
+        expected = [float(table[i, t]) for i, t in enumerate(completion.tokens)]
+        assert completion.logprobs == pytest.approx(expected, abs=1e-4)
+
+
+def test_interrupted_call_leaves_nothing_stale(llama: Any, hf_tokenizer: Any) -> None:
+    engine = TransformersEngine(llama, hf_tokenizer)
+    requests = [Request(c) for c in contexts(2)]
+    expected = engine.generate(requests, GREEDY)
+    decoder = slots(engine)
+    working, calls = decoder.forward, iter(range(99))
+
+    def breaks(*inputs: Any) -> Any:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return working(*inputs)
+
+    engine.refresh()
+    decoder.forward = breaks
+    with pytest.raises(KeyboardInterrupt):
+        engine.generate(requests, GREEDY)
+    assert decoder.cache.slots == 0
+    decoder.forward = working
+    assert texts(engine.generate(requests, GREEDY)) == texts(expected)
 
 
 def test_shared_prefixes_are_computed_once(llama: Any, hf_tokenizer: Any) -> None:

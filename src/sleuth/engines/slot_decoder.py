@@ -21,8 +21,8 @@ from sleuth.engines.sampler import choose, uniforms
 from sleuth.engines.slot_cache import SlotCache, Window
 from sleuth.engines.turn import Turn
 
-Forward = Callable[..., Tensor]
-"""(input_ids, position_ids, attention_mask, past_key_values) → logits [B, V] of the last column."""
+Forward = Callable[[Tensor, Tensor, SlotCache], Tensor]
+"""(input ids [B, S], positions [B, S], cache) → logits [B, V] of the last column."""
 
 MIN_SHARED = 16
 """Tokens two contexts must share before one waits for the other; a wait costs one more forward pass."""
@@ -33,9 +33,8 @@ ROUND = 64
 class SlotDecoder:
     """Runs turns to their end with a bounded cache."""
 
-    def __init__(self, forward: Forward, mask_dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, forward: Forward, device: torch.device) -> None:
         self.forward = forward
-        self.mask_dtype = mask_dtype
         self.device = device
         self.cache = SlotCache()
         self.budget = 1 << 40
@@ -250,13 +249,8 @@ class SlotDecoder:
         return logits
 
     def _run_model(self, ids: Tensor, positions: Tensor, window: Window) -> Tensor:
-        device = self.device
-        positions = positions.to(device)
-        seen = torch.arange(window.length, device=device) <= positions[:, None, :, None]
-        mask = torch.zeros(seen.shape, dtype=self.mask_dtype, device=device)
-        mask.masked_fill_(~seen, torch.finfo(self.mask_dtype).min)
-        self.cache.window = window.to(device)
-        return self.forward(ids.to(device), positions, mask, self.cache)
+        self.cache.window = window.to(self.device)
+        return self.forward(ids.to(self.device), positions.to(self.device), self.cache)
 
 
 def common_prefixes(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,9 +25,14 @@ from sleuth.engines.base import Completion, Engine, Request, Sampling
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.models import load_model
 from sleuth.engines.sampler import choose, uniforms
+from sleuth.engines.slot_cache import SlotCache
 from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+WINDOW_IN_ALL_LAYERS = ("mistral", "mixtral", "phi3", "starcoder2")
+"""Model types whose config gives a sliding window but no layer types."""
 
 
 class TransformersEngine(Engine):
@@ -66,7 +72,9 @@ class TransformersEngine(Engine):
         if "past_key_values" not in parameters:
             raise EngineError(f"model {self.name!r} keeps no key-value cache, which Sleuth needs")
         self._slots: SlotDecoder | None = None
+        self._windows = {FULL: 0}
         self._checked = False
+        self._one_at_a_time = threading.Lock()
 
     @classmethod
     def load(
@@ -79,8 +87,17 @@ class TransformersEngine(Engine):
     @property
     def is_batched(self) -> bool:
         """Whether contexts are decoded side by side; False for models that need the slow path."""
-        self._prepare()
+        with self._one_at_a_time:
+            self._prepare()
         return self._slots is not None
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.model.parameters()).dtype
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """Continue every context; see Engine. Raises EngineError for a token the model does not have."""
@@ -88,12 +105,13 @@ class TransformersEngine(Engine):
             self._check(request)
         turns = [Turn(r, sampling, self.context_length, self.tokenizer.decode, self._eos) for r in requests]
         open_turns = [turn for turn in turns if not turn.stop]
-        self._prepare()
-        with self._inference():
-            if self._slots is not None:
-                self._slots.run(open_turns, sampling)
-            else:
-                self._run_singly(open_turns, sampling)
+        with self._one_at_a_time:
+            self._prepare()
+            with self._inference():
+                if self._slots is not None:
+                    self._slots.run(open_turns, sampling)
+                else:
+                    self._run_singly(open_turns, sampling)
         return [turn.completion() for turn in turns]
 
     def refresh(self) -> None:
@@ -114,14 +132,18 @@ class TransformersEngine(Engine):
         """Eval mode without gradients; every module's training flag is put back after."""
         training = [module for module in self.model.modules() if module.training]
         self.model.eval()
-        device = next(self.model.parameters()).device.type
+        autocast = torch.autocast(self._device.type, dtype=self._autocast, enabled=self._autocast is not None)
+        finished = False
         try:
-            with (
-                torch.no_grad(),
-                torch.autocast(device, dtype=self._autocast, enabled=self._autocast is not None),
-            ):
+            with torch.no_grad(), autocast:
                 yield
+            finished = True
+        except torch.OutOfMemoryError as error:
+            raise EngineError(f"{self.name}: out of memory; lower cache_gib or the rollout batch") from error
         finally:
+            if not finished:
+                # Cut off in the middle (Ctrl-C, say), slots may hold less than they claim.
+                self.refresh()
             for module in training:
                 module.training = True
 
@@ -130,20 +152,38 @@ class TransformersEngine(Engine):
         keep = {"logits_to_keep": 1} if self._keeps_last else {}
         return self.model(input_ids=ids, use_cache=True, **inputs, **keep)
 
-    def _forward_slots(self, ids: Tensor, positions: Tensor, mask: Tensor, cache: Any) -> Tensor:
-        output = self._forward(ids, position_ids=positions, attention_mask=mask, past_key_values=cache)
+    def _forward_slots(self, ids: Tensor, positions: Tensor, cache: SlotCache) -> Tensor:
+        output = self._forward(
+            ids,
+            position_ids=positions,
+            attention_mask=self._masks(positions, cache.get_seq_length()),
+            past_key_values=cache,
+        )
         logits: Tensor = output.logits[:, -1]
         return logits
+
+    def _masks(self, positions: Tensor, length: int) -> Tensor | dict[str, Tensor]:
+        """Additive masks [B, 1, S, L] from the queries' positions [B, S]; by layer type if types differ."""
+        dtype = self._autocast or self._dtype
+        distance = positions[:, None, :, None] - torch.arange(length, device=positions.device)
+        masks = {}
+        for kind, window in self._windows.items():
+            hidden = distance < 0
+            if window:
+                hidden |= distance >= window
+            empty = torch.zeros(hidden.shape, dtype=dtype, device=positions.device)
+            masks[kind] = empty.masked_fill_(hidden, torch.finfo(dtype).min)
+        return masks if len(masks) > 1 else next(iter(masks.values()))
 
     def _prepare(self) -> None:
         """Decide once between slots and one sequence at a time, by config and then by trial."""
         if self._checked:
             return
         self._checked = True
-        reason = _unsuited(self.model, self._config, self.context_length)
+        reason = _unsuited(self.model, self._config)
         if not reason:
-            first = next(self.model.parameters())
-            decoder = SlotDecoder(self._forward_slots, self._autocast or first.dtype, first.device)
+            self._windows = _windows(self._config, self.context_length)
+            decoder = SlotDecoder(self._forward_slots, self._device)
             reason = self._trial(decoder)
             if not reason:
                 self._slots = decoder
@@ -155,8 +195,7 @@ class TransformersEngine(Engine):
         ids = [(7 * i + 3) % self._vocabulary for i in range(13)]
         contexts = [ids[:7], ids[7:]]
         with self._inference():
-            device = decoder.device
-            plain = [self._forward(torch.tensor([c], device=device)).logits[0, -1] for c in contexts]
+            plain = [self._forward(torch.tensor([c], device=self._device)).logits[0, -1] for c in contexts]
             try:
                 sliced = decoder.probe(*contexts)
             except (TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
@@ -164,23 +203,23 @@ class TransformersEngine(Engine):
         expected = torch.stack(plain).double()
         scale = float(expected.abs().max())
         difference = float((sliced.double() - expected).abs().max()) / scale if scale else 0.0
-        tolerance = 1e-3 if decoder.mask_dtype in (torch.float32, torch.float64) else 0.1
+        tolerance = 1e-3 if (self._autocast or self._dtype) in (torch.float32, torch.float64) else 0.1
         if not difference <= tolerance:
             return f"its logits through the slot cache are off by {difference:.2g}"
-        decoder.budget = max(1, self._cache_bytes(device) // max(1, decoder.cache.token_bytes()))
+        decoder.budget = max(1, self._cache_bytes() // max(1, decoder.cache.token_bytes()))
         decoder.clear()
         return ""
 
-    def _cache_bytes(self, device: torch.device) -> int:
+    def _cache_bytes(self) -> int:
         if self._cache_gib is not None:
             return int(self._cache_gib * 2**30)
-        if device.type == "cuda":
-            return torch.cuda.mem_get_info(device)[0] // 2
+        if self._device.type == "cuda":
+            return torch.cuda.mem_get_info(self._device)[0] // 2
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
 
     def _run_singly(self, turns: Sequence[Turn], sampling: Sampling) -> None:
         """One sequence at a time over the model's own cache; equal neighbours share the prompt's pass."""
-        device = next(self.model.parameters()).device
+        device = self._device
         for context, group in groupby(turns, key=lambda turn: turn.context):
             prompt = self._forward(torch.tensor([context], device=device))
             for turn in group:
@@ -221,21 +260,29 @@ def _eos_ids(model: Any, hf_tokenizer: Any) -> frozenset[int]:
     return frozenset(int(i) for i in [*ids, hf_tokenizer.eos_token_id] if i is not None)
 
 
-def _unsuited(model: Any, config: Any, context_length: int) -> str:
-    """Why a model needs its own cache; "" if every layer attends to the whole context."""
+def _windows(config: Any, context_length: int) -> dict[str, int]:
+    """Layer type → how many tokens it looks back, itself included; 0 = all. One entry if all are alike."""
+    window = int(getattr(config, "sliding_window", None) or 0)
+    window = window if window < context_length else 0
+    kinds = set(getattr(config, "layer_types", None) or [SLIDING if window else FULL])
+    windows = {kind: window if kind == SLIDING else 0 for kind in sorted(kinds)}
+    return windows if any(windows.values()) else {FULL: 0}
+
+
+def _unsuited(model: Any, config: Any) -> str:
+    """Why a model needs its own cache; "" if all its layers are attention that a mask can describe."""
     base = _base(model)
     attention = getattr(config, "_attn_implementation", None)
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-    window = int(getattr(config, "sliding_window", None) or 0)
-    if window >= context_length:
-        kinds.discard("sliding_attention")
-    missing = {"position_ids", "attention_mask"} - set(inspect.signature(base.forward).parameters)
+    kinds = getattr(config, "layer_types", None)
+    other = sorted(set(kinds or []) - {FULL, SLIDING})
+    window = 0 if kinds else getattr(config, "sliding_window", None)
+    missing = sorted({"position_ids", "attention_mask"} - set(inspect.signature(base.forward).parameters))
     reasons = {
         f"{attention} attention takes no explicit mask": attention not in ("sdpa", "eager"),
-        f"{', '.join(sorted(kinds - {'full_attention'}))} layers": bool(kinds - {"full_attention"}),
-        f"a sliding window of {window} tokens": 0 < window < context_length
-        and not getattr(config, "layer_types", None),
-        f"its forward takes no {', '.join(sorted(missing))}": bool(missing),
+        f"{', '.join(other)} layers": bool(other),
+        f"which layers have the sliding window of {window} is not known": bool(window)
+        and config.model_type not in WINDOW_IN_ALL_LAYERS,
+        f"its forward takes no {', '.join(missing)}": bool(missing),
         "recurrent state": bool(getattr(base, "_is_stateful", False)),
         "layers that share keys and values": bool(getattr(config, "num_kv_shared_layers", 0)),
     }

@@ -1,0 +1,218 @@
+"""Multi-turn rollouts: our engine against the way Search-R1 generates, on the same model and greedy tokens.
+
+Every way plays the same episodes: Q questions, G samples each, three turns. After turns one and two the
+world adds about 200 scripted tokens (different for each sample, as different queries would bring), so
+that an untrained model also plays several turns. A turn ends with the token that completes STOP.
+
+search-r1   transformers' generate on all episodes as one batch; every turn starts from the bare context
+            again, no stop strings: each turn runs to max_new_tokens (or end of text) and is cut after.
+generate    the same, but with stop strings: what a careful user of generate would do.
+sleuth      TransformersEngine: keys and values kept across turns, shared prefixes computed once.
+
+Prints episodes per CPU-second (time.process_time, all threads) and the ratios; fails if any way wrote
+other tokens. Model loading and one warm-up turn are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from sleuth.engines.base import Message, Request, Sampling
+from sleuth.engines.models import load_model
+from sleuth.engines.transformers import TransformersEngine
+
+STOP = "."
+TURNS = 3
+INSTRUCTIONS = (
+    "You are a town historian with a search engine. You think aloud in long, detailed paragraphs of full "
+    "sentences and never give lists. First say at length what you know about the question and which facts are "
+    "still needed. The search engine then shows you documents. Retell all of them in flowing prose, in your own "
+    "words, with every name and number they hold, and say how they bear on the question. "
+)
+TOWNS = [
+    "Aldon",
+    "Brevik",
+    "Corra",
+    "Dunmere",
+    "Estola",
+    "Farrow",
+    "Galway Ford",
+    "Hestia",
+    "Ilmen",
+    "Jorvale",
+]
+FACTS = [
+    "population",
+    "mayor",
+    "founding year",
+    "main river",
+    "largest factory",
+    "oldest bridge",
+    "patron saint",
+]
+
+CUE = "Thinking aloud about this question, the first fact that"
+"""Begins the first turn: without it the model answers at once and ends the text."""
+
+Episode = list[int]
+"""The tokens of one context, growing turn by turn."""
+Write = Callable[[Sequence[Episode], int], list[list[int]]]
+"""(contexts, max new tokens) → the tokens of one turn for each, up to the one that completes STOP."""
+
+
+def documents(rng: random.Random, count: int) -> str:
+    """Invented documents, about 45 tokens each."""
+    return "".join(
+        f"Document {i + 1} (Title: {rng.choice(TOWNS)}) The {rng.choice(FACTS)} of {rng.choice(TOWNS)} is number "
+        f"{rng.randrange(1000)} in the register of {rng.randrange(1500, 2000)}; the {rng.choice(FACTS)} is shared "
+        f"with {rng.choice(TOWNS)} and {rng.choice(TOWNS)}\n"
+        for i in range(count)
+    )
+
+
+def prompts(engine: TransformersEngine, questions: int, samples: int) -> list[Episode]:
+    """Contexts of about 250 tokens; the samples of a question are equal."""
+    found: list[Episode] = []
+    for question in range(questions):
+        rng = random.Random(question)
+        text = f"{INSTRUCTIONS}\n{documents(rng, 2)}\nQuestion: What is the {rng.choice(FACTS)} of {rng.choice(TOWNS)}?"
+        tokens = engine.tokenizer.chat([Message("user", text)]) + engine.tokenizer.encode(CUE)
+        found += [list(tokens) for _ in range(samples)]
+    return found
+
+
+def play(
+    engine: TransformersEngine, write: Write, episodes: Sequence[Episode], max_new: int
+) -> list[list[int]]:
+    """All turns of all episodes side by side; returns what was written, turn after turn."""
+    contexts = [list(episode) for episode in episodes]
+    written: list[list[int]] = [[] for _ in contexts]
+    for turn in range(TURNS):
+        for index, tokens in enumerate(write(contexts, max_new)):
+            written[index] += tokens
+            world = f"\n\n{documents(random.Random(1000 * turn + index), 4)}\nLong retelling of these documents:\nThe first"
+            contexts[index] += [*tokens, *engine.tokenizer.encode(world)]
+    return written
+
+
+def by_generate(engine: TransformersEngine, stop_strings: bool) -> Write:
+    """transformers' generate over the whole batch, padded on the left."""
+    model: Any = engine.model
+    hf = engine.tokenizer.hf
+    options = {"stop_strings": [STOP], "tokenizer": hf} if stop_strings else {}
+
+    def write(contexts: Sequence[Episode], max_new: int) -> list[list[int]]:
+        width = max(map(len, contexts))
+        ids = torch.tensor([[hf.pad_token_id] * (width - len(c)) + list(c) for c in contexts])
+        mask = torch.tensor([[0] * (width - len(c)) + [1] * len(c) for c in contexts])
+        with torch.no_grad():
+            out = model.generate(ids, attention_mask=mask, max_new_tokens=max_new, do_sample=False, **options)
+        return [cut(row, engine) for row in out[:, width:].tolist()]
+
+    return write
+
+
+def cut(tokens: list[int], engine: TransformersEngine) -> list[int]:
+    """The turn up to the token that completes STOP or ends the text."""
+    for index, token in enumerate(tokens):
+        if token == engine.tokenizer.hf.eos_token_id or STOP in engine.tokenizer.decode(tokens[: index + 1]):
+            return tokens[: index + 1]
+    return tokens
+
+
+def by_sleuth(engine: TransformersEngine) -> Write:
+    """Our engine, from an empty cache."""
+
+    def write(contexts: Sequence[Episode], max_new: int) -> list[list[int]]:
+        sampling = Sampling(max_new, temperature=0, stop=(STOP,))
+        return [list(done.tokens) for done in engine.generate([Request(c) for c in contexts], sampling)]
+
+    return write
+
+
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run every way `repeat` times, in turn, and compare."""
+    model, hf = load_model(arguments.model, dtype=arguments.dtype, device="cpu")
+    engine = TransformersEngine(model, hf, arguments.model)
+    episodes = prompts(engine, arguments.questions, arguments.samples)
+    ways = {
+        "search-r1": by_generate(engine, stop_strings=False),
+        "generate": by_generate(engine, stop_strings=True),
+        "sleuth": by_sleuth(engine),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    wall: dict[str, list[float]] = {name: [] for name in ways}
+    written: dict[str, list[list[int]]] = {}
+    for write in ways.values():
+        write([episodes[0]], 4)
+    for _ in range(arguments.repeat):
+        for name, write in ways.items():
+            engine.refresh()
+            cpu, clock = time.process_time(), time.perf_counter()
+            written[name] = play(engine, write, episodes, arguments.max_new_tokens)
+            seconds[name].append(time.process_time() - cpu)
+            wall[name].append(time.perf_counter() - clock)
+    different = sum(
+        any(written[name][i] != written["sleuth"][i] for name in ways) for i in range(len(episodes))
+    )
+    best = {name: min(values) for name, values in seconds.items()}
+    lengths = [len(tokens) / TURNS for tokens in written["sleuth"]]
+    return {
+        "model": arguments.model,
+        "questions": arguments.questions,
+        "samples": arguments.samples,
+        "turns": TURNS,
+        "max_new_tokens": arguments.max_new_tokens,
+        "prompt_tokens": sum(map(len, episodes)) / len(episodes),
+        "world_tokens_per_turn": len(engine.tokenizer.encode(documents(random.Random(0), 4))),
+        "written_tokens_per_turn": round(sum(lengths) / len(lengths), 1),
+        "episodes_with_different_tokens": different,
+        "cpu_seconds": {name: [round(v, 2) for v in values] for name, values in seconds.items()},
+        "wall_seconds": {name: [round(v, 2) for v in values] for name, values in wall.items()},
+        "episodes_per_cpu_second": {name: round(len(episodes) / value, 4) for name, value in best.items()},
+        "ratio_to_search_r1": round(best["search-r1"] / best["sleuth"], 2),
+        "ratio_to_generate_with_stop_strings": round(best["generate"] / best["sleuth"], 2),
+        "threads": torch.get_num_threads(),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Episodes per CPU-second, Sleuth against the Search-R1 way.")
+    parser.add_argument("--model", default="smollm2-135m-instruct")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--questions", type=int, default=4)
+    parser.add_argument("--samples", type=int, default=5)
+    parser.add_argument("--max-new-tokens", type=int, default=128)
+    parser.add_argument("--repeat", type=int, default=2, help="the least CPU time of each way counts")
+    parser.add_argument("--threads", type=int, default=0, help="0 = torch's own choice")
+    parser.add_argument("--json", type=Path, help="write the result here")
+    arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    result = measure(arguments)
+    text = json.dumps(result, indent=1)
+    print(text)
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(text + "\n", encoding="utf-8")
+    if result["episodes_with_different_tokens"]:
+        raise SystemExit(f"{result['episodes_with_different_tokens']} episodes have different tokens")
+
+
+if __name__ == "__main__":
+    main()
