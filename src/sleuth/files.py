@@ -46,6 +46,8 @@ def check_file(path: Path) -> None:
             raise DataError(f"{path} is a folder, not a data file")
         if not path.exists():
             raise DataError(f"no file {path}")
+        if not path.is_file():  # reading a named pipe would wait for ever
+            raise DataError(f"{path} is not a regular file")
     except (OSError, ValueError) as error:
         raise DataError(f"{str(path)[:200]!r} cannot be read: {error}") from error
 

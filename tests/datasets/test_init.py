@@ -75,3 +75,16 @@ def test_same_questions_from_json_array_and_compressed_lines(save: Callable[...,
     packed = tmp_path / "p.jsonl.xz"
     packed.write_bytes(lzma.compress("\n".join(map(json.dumps, ROWS)).encode()))
     assert load_questions(f"jsonl:{packed}") == load_questions(f"jsonl:{save('a.json', ROWS)}")
+
+
+def test_the_same_source_twice_is_reported_not_doubled(tmp_path: Path):
+    path = tmp_path / "q.jsonl"
+    path.write_text('{"id": "1", "question": "Why?", "answers": ["x"]}\n')
+    loaded = load_questions(f"jsonl:{path}+jsonl:{path}")
+    assert len(loaded.questions) == 1
+    assert "already read" in loaded.bad[0].reason
+
+
+def test_a_negative_limit_is_refused():
+    with pytest.raises(ConfigError, match="negative"):
+        load_questions("factbook:dev", limit=-1)

@@ -163,3 +163,13 @@ def test_records_of_our_layout_are_understood_by_every_reader(save: Callable[...
     for name in sorted(DATASETS.keys() - {"factbook", "hub", "jsonl"}):
         (question,) = load_questions(f"{name}:{path}").questions
         assert (question.id, question.answers, question.dataset) == ("q1", ("Ostria",), name)
+
+
+def test_one_answer_may_be_plain_text(tmp_path: Path):
+    path = tmp_path / "q.jsonl"
+    path.write_text(
+        '{"id": "1", "question": "Capital?", "answers": "Paris"}\n{"id": "2", "question": "Said?", "answers": "[sic] yes"}\n'
+    )
+    loaded = JSONLReader().load(path)
+    assert [q.answers for q in loaded.questions] == [("Paris",), ("[sic] yes",)]
+    assert loaded.bad == []

@@ -11,7 +11,6 @@ from pathlib import Path
 from sleuth.datasets.base import BadRecord, DatasetReader, Loaded
 from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
-from sleuth.types import Question
 
 DATASETS = {
     "2wiki": "sleuth.datasets.twowiki:TwoWikiReader",
@@ -40,9 +39,11 @@ def load_questions(spec: str, *, strict: bool = False, limit: int | None = None)
     `limit` counts good questions over all parts. Bad records are listed, or raise DataError if
     `strict`. ConfigError for an unknown reader, DataError for a source that cannot be read.
     """
+    if limit is not None and limit < 0:
+        raise ConfigError(f"a limit must not be negative, not {limit}")
     loaded = Loaded([])
-    seen: dict[tuple[str, str], str] = {}
-    for part in _JOINT.split(spec):
+    seen: dict[tuple[str, str], tuple[int, str]] = {}
+    for place, part in enumerate(_JOINT.split(spec)):
         room = None if limit is None else limit - len(loaded.questions)
         if room is not None and room <= 0:
             break
@@ -50,7 +51,15 @@ def load_questions(spec: str, *, strict: bool = False, limit: int | None = None)
         read = reader.load(Path(source), strict=strict, limit=room)
         loaded.bad.extend(read.bad)
         for number, question in enumerate(read.questions, 1):
-            _take(question, BadRecord(part, number, "id", ""), loaded, seen, strict=strict)
+            first = seen.setdefault((question.dataset, question.id), (place, part))
+            if first[0] == place:
+                loaded.questions.append(question)
+                continue
+            # Records and results are found by id: the same one from two sources would be two answers to one question.
+            bad = BadRecord(part, number, "id", f"{question.id!r} was already read from {first[1]}")
+            if strict:
+                raise DataError(str(bad))
+            loaded.bad.append(bad)
     return loaded
 
 
@@ -63,17 +72,3 @@ def _open(part: str) -> tuple[DatasetReader, str]:
     if not source:
         raise ConfigError(f"{name!r} names no file: write {name}:<path>")
     return reader, source
-
-
-def _take(
-    question: Question, place: BadRecord, loaded: Loaded, seen: dict[tuple[str, str], str], *, strict: bool
-) -> None:
-    """Keep the question unless an earlier part has its id: records and results are found by it."""
-    part = seen.setdefault((question.dataset, question.id), place.file)
-    if part == place.file:
-        loaded.questions.append(question)
-        return
-    bad = place._replace(reason=f"{question.id!r} was already read from {part}")
-    if strict:
-        raise DataError(str(bad))
-    loaded.bad.append(bad)

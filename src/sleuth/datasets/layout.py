@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sleuth.datasets import chains
-from sleuth.datasets.paragraphs import answers_in, joined, passage_id, table
+from sleuth.datasets.paragraphs import answer_or_answers_in, joined, passage_id, table
 from sleuth.fields import (
     FieldError,
     as_list,
@@ -39,14 +39,14 @@ class Paragraph(NamedTuple):
 
 def is_own_layout(record: Mapping[str, Any]) -> bool:
     """Whether a record names its answers as ours do; no published format of a supported data set does."""
-    return isinstance(record.get("answers"), list) and "golden_answers" not in record
+    return isinstance(record.get("answers"), list | str) and "golden_answers" not in record
 
 
 def own_question(record: Mapping[str, Any], dataset: str = "") -> Question:
     """The question of a record in our own layout. Raises FieldError."""
     text = text_in(record, "question")
     answerable = flag_in(record, "answerable", default=True)
-    answers = answers_in(record, "answers") if answerable else ()
+    answers = answer_or_answers_in(record, "answers") if answerable else ()
     paragraphs = _paragraphs(record)
     passages = {p.passage.id: p.passage for p in paragraphs}
     gold_ids = _gold_ids(record, paragraphs) if answerable else ()

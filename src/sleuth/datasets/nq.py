@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sleuth.datasets.paragraphs import answers_in
+from sleuth.datasets.paragraphs import answer_or_answers_in, answers_in
 from sleuth.datasets.records import RecordReader
-from sleuth.fields import as_text, id_in, text_in
+from sleuth.fields import id_in, text_in
 from sleuth.types import Question
 
 
@@ -33,7 +33,4 @@ def listed_answers(record: Mapping[str, Any]) -> tuple[str, ...]:
     """`golden_answers` (FlashRAG) or `answer`, a list or one text."""
     if record.get("golden_answers") is not None:
         return answers_in(record, "golden_answers")
-    answer = record.get("answer")
-    if isinstance(answer, str) and not answer.lstrip().startswith("["):
-        return (as_text(answer, "answer"),)
-    return answers_in(record, "answer")
+    return answer_or_answers_in(record, "answer")

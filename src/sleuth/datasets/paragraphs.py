@@ -14,10 +14,28 @@ _SLUG_LENGTH = 40
 
 
 def answers_in(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """At least one answer, the canonical one first."""
+    """At least one answer, the canonical one first: a list, or a JSON list as text."""
     if not (found := texts(record.get(name), name)):
         raise FieldError(name, "no answer")
     return found
+
+
+def answer_or_answers_in(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """As `answers_in`, but one answer may also be given as plain text."""
+    value = record.get(name)
+    if isinstance(value, str) and not is_listed(value):
+        return (as_text(value, name),)
+    return answers_in(record, name)
+
+
+def is_listed(text: str) -> bool:
+    """Whether a text is a JSON list; "[sic] foo" is none, and an answer may begin like that."""
+    if not text.lstrip().startswith("["):
+        return False
+    try:
+        return isinstance(decode_in(text, ""), list)
+    except FieldError:
+        return False
 
 
 def table(value: object, field: str, columns: Sequence[Sequence[str]]) -> list[tuple[Any, ...]]:
