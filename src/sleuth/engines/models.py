@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 
 from sleuth.engines import smollm2
 from sleuth.errors import ConfigError, EngineError
 
+_FAILURES = (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError, SafetensorError)
+"""What transformers, safetensors and the hub client raise for a missing, damaged or foreign model."""
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -61,8 +64,10 @@ def _loading(name: str) -> Iterator[tuple[str, dict[str, bool]]]:
     try:
         with quiet():
             yield source, {"trust_remote_code": False, "local_files_only": not reachable}
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        # What transformers, safetensors and the hub client raise for a missing, damaged or foreign model.
+    except Exception as error:
+        # tokenizers reports a damaged tokenizer.json as a bare Exception; its subclasses we do not name are bugs.
+        if type(error) is not Exception and not isinstance(error, _FAILURES):
+            raise
         offline = "" if reachable else "no such folder, and the hub cannot be reached: "
         raise EngineError(f"cannot load model {name!r}: {offline}{_first_line(error)}") from error
 

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers.utils import logging
+
+from sleuth.engines import models
+from sleuth.engines.models import declared_length, load_model, load_tokenizer, pick_device, pick_dtype, quiet
+from sleuth.errors import ConfigError, EngineError
+
+
+@pytest.fixture
+def folder(tmp_path: Path, llama: Any, hf_tokenizer: Any) -> Path:
+    llama.save_pretrained(tmp_path)
+    hf_tokenizer.save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_load_from_a_folder(folder: Path, llama: Any) -> None:
+    model, tokenizer = load_model(str(folder), device="cpu", dtype="bfloat16")
+    assert not model.training
+    assert next(model.parameters()).dtype is torch.bfloat16
+    assert tokenizer("x").input_ids == load_tokenizer(str(folder))("x").input_ids
+    assert declared_length(str(folder)) == 256
+    model, _ = load_model(str(folder), device="cpu")
+    assert torch.equal(model.lm_head.weight, llama.lm_head.weight)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("content", [b"\xff not what it should be", b"{}", b'{"model": {"type": "?"}}', b""])
+@pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_damaged_folder_is_a_one_line_error(folder: Path, file: str, content: bytes) -> None:
+    (folder / file).write_bytes(content)
+    with pytest.raises(EngineError, match="cannot load model") as caught:
+        load_model(str(folder), device="cpu")
+    assert "\n" not in str(caught.value)
+
+
+def test_folder_without_a_model(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"no config.json in model folder"):
+        load_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./nor/this", "~/nor/that", "a/b/c"])
+def test_missing_folder(name: str) -> None:
+    with pytest.raises(EngineError, match="no model folder"):
+        load_model(name)
+
+
+@pytest.mark.parametrize("name", ["no-such-org/no-such-model", "bad name!"])
+def test_unknown_hub_name_without_a_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "_hub_answers", lambda: False)
+    with pytest.raises(EngineError, match=f"cannot load model {name!r}: no such folder") as caught:
+        load_model(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_devices_and_dtypes() -> None:
+    cpu = torch.device("cpu")
+    assert pick_device("cpu") == cpu
+    assert pick_dtype("auto", cpu) is torch.float32
+    assert pick_dtype("auto", torch.device("cuda")) is torch.bfloat16
+    assert pick_dtype("float16", cpu) is torch.float16
+    with pytest.raises(ConfigError, match="unknown dtype 'fp32'"):
+        pick_dtype("fp32", cpu)
+    with pytest.raises(ConfigError, match="unknown device 'gpu'"):
+        pick_device("gpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
+def test_cuda_where_there_is_none() -> None:
+    assert pick_device("auto") == torch.device("cpu")
+    with pytest.raises(ConfigError, match="no CUDA"):
+        pick_device("cuda:0")
+
+
+def test_quiet_puts_the_log_level_back() -> None:
+    before = logging.get_verbosity()
+    with quiet():
+        assert logging.get_verbosity() == logging.ERROR
+    assert logging.get_verbosity() == before
