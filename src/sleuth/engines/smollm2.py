@@ -10,6 +10,8 @@ import importlib.util
 import os
 import shutil
 import tempfile
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 from sleuth.errors import EngineError
@@ -66,13 +68,15 @@ def _convert(source: Path, target: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_FILE)
-    # Without dequantize the model counts as quantised and cannot be saved.
-    model = AutoModelForCausalLM.from_pretrained(
-        source,
-        gguf_file=_FILE,
-        dtype=torch.float32,
-        quantization_config=GgufConfig(dequantize=True),
-    )
-    model.save_pretrained(target)
-    tokenizer.save_pretrained(target)
+    # The GGUF reader draws its own bars, whatever transformers is told.
+    with redirect_stderr(StringIO()):
+        tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_FILE)
+        # Without dequantize the model counts as quantised and cannot be saved.
+        model = AutoModelForCausalLM.from_pretrained(
+            source,
+            gguf_file=_FILE,
+            dtype=torch.float32,
+            quantization_config=GgufConfig(dequantize=True),
+        )
+        model.save_pretrained(target)
+        tokenizer.save_pretrained(target)
