@@ -20,8 +20,10 @@ from sleuth.evaluation.statistics import Estimate
 from sleuth.experiment import Experiment, headline
 from sleuth.types import Trajectory
 
-WARM_START_SHARE = 0.5
-"""Of the time that is left after the first evaluation, its two repetitions set aside."""
+WARM_START_SHARE = 0.6
+"""Of the time that is left after the first evaluation, the two later ones set aside."""
+LATER_EVALUATIONS = 1.3
+"""Their time together, in units of the first: trained episodes end sooner than an untrained model's."""
 SHOWN = 10
 """Trajectories in the report."""
 
@@ -61,9 +63,8 @@ class Demo:
             f"{len(experiment.train_questions)} training and {len(experiment.eval_questions)} held-out questions"
         )
         base = self._evaluate("eval-base")
-        repeat_s = base.seconds
         try:
-            left = self._left() - 2 * repeat_s
+            left = self._left() - LATER_EVALUATIONS * base.seconds
             warm = experiment.warm_start(deadline_s=max(30.0, WARM_START_SHARE * left))
             say(f"warm start: {warm.steps} updates")
             warmed = self._evaluate("eval-warm-start")
