@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,24 @@ def test_a_terminal_shows_a_bar_with_the_activity(tmp_path: Path) -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "reward 0.25" in text
     assert "rolling out 3/8" in text
+
+
+@pytest.mark.parametrize("name", ["trackio", "wandb"])
+def test_runs_with_one_name_in_two_places_stay_apart(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[dict[str, Any]] = []
+    logged: list[dict[str, float]] = []
+    library = types.ModuleType(name)
+    vars(library).update(
+        init=lambda **options: started.append(options), log=logged.append, finish=lambda: None
+    )
+    monkeypatch.setitem(sys.modules, name, library)
+    for place in ("a", "b", "a"):
+        with RunLog(tmp_path / place / "demo", sinks=[open_sink(name)], console=quiet()) as log:
+            log.begin("train", 1)
+            log.write(1, {"update/loss": 2.0})
+    assert started[0] == started[2]
+    assert started[0]["name"] != started[1]["name"]
+    assert started[0]["name"].startswith("demo-")
+    assert logged == [{"progress/step": 1, "update/loss": 2.0}] * 3

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import math
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -109,6 +111,54 @@ def test_two_runs_are_bitwise_the_same_and_a_seed_changes_them(toy: Any, tmp_pat
     assert a != c
 
 
+def test_a_question_that_comes_again_is_rolled_out_anew(toy: Any, tmp_path: Path) -> None:
+    toy.run(tmp_path, setup=toy.parts(ON_POLICY, questions=toy.QUESTIONS[:1]), steps=2, lr=0.0)
+    first, second = (
+        [t.tokens for t in TrajectoryReader(tmp_path / "rollouts" / f"step-00000{step}.jsonl")]
+        for step in (1, 2)
+    )
+    assert first != second
+    assert len({tuple(tokens) for tokens in first + second}) > 4
+
+
+def test_the_engine_forgets_old_weights_after_every_update(toy: Any, tmp_path: Path) -> None:
+    policy, engine = toy.new_learner()
+    events: list[str] = []
+    generate, refresh = engine.generate, engine.refresh
+    engine.generate = lambda *a: events.append("generate") or generate(*a)
+    engine.refresh = lambda: events.append("refresh") or refresh()
+    toy.run(tmp_path, steps=3, learner=(policy, engine))
+    assert [kind for kind, _ in itertools.groupby(events)] == ["refresh", *["generate", "refresh"] * 3]
+
+
+def test_kl_measures_the_way_from_where_training_began(toy: Any, tmp_path: Path) -> None:
+    toy.run(tmp_path, setup=toy.parts(GRPO(group_size=4, beta=0.001)), steps=4, lr=1e-2)
+    kl = [abs(row["update/kl"]) for row in rows(tmp_path)]
+    assert kl[0] < 1e-6
+    assert max(kl[1:]) > 1e-3
+
+
+def test_a_step_that_was_given_up_draws_nothing(toy: Any, tmp_path: Path) -> None:
+    drawn: list[float] = []
+
+    def value(_: Trajectory) -> float:
+        drawn.append(random.random())
+        return drawn[-1]
+
+    def run(name: str, **options: Any) -> Any:
+        return toy.run(tmp_path / name, setup=toy.parts(ON_POLICY, toy.FirstLetter(value=value)), **options)
+
+    random.seed(0)
+    run("whole")
+    drawn.clear()
+    random.seed(0)
+    # Asked after the rewards of step 3, before its update.
+    assert run("cut", stop=lambda: len(drawn) >= 36).steps == 2
+    random.seed(1)
+    assert run("cut").steps == 6
+    assert list(map(timeless, rows(tmp_path / "cut"))) == list(map(timeless, rows(tmp_path / "whole")))
+
+
 @pytest.mark.parametrize("kind", ["interrupted", "deadline"])
 def test_a_stopped_run_continues_with_the_identical_rows(toy: Any, tmp_path: Path, kind: str) -> None:
     toy.run(tmp_path / "whole")
@@ -135,35 +185,34 @@ def test_a_stopped_run_continues_with_the_identical_rows(toy: Any, tmp_path: Pat
 
 
 POINTS = [
-    ("sleuth.training.loop:run_episodes", 4),
-    ("sleuth.training.loop:score_all", 3),
-    ("sleuth.training.spend:accumulate_gradients", 8),
-    ("sleuth.training.optimiser:Optimiser.step", 6),
-    ("sleuth.training.log:MetricsFile.write", 3),
-    ("sleuth.training.checkpoint:save_file", 5),
-    ("sleuth.training.checkpoint:_sync", 9),
-    ("sleuth.training.checkpoint:_prune", 2),
+    "sleuth.training.loop:run_episodes=4",
+    "sleuth.training.loop:score_all=3",
+    "sleuth.training.spend:accumulate_gradients=8",
+    "sleuth.training.optimiser:Optimiser.step=6",
+    "sleuth.training.log:MetricsFile.write=3",
+    "sleuth.training.checkpoint:save_file=1",
+    "sleuth.training.checkpoint:save_file=6",
+    "sleuth.training.checkpoint:_sync=16",
+    "sleuth.training.checkpoint:_prune=3",
 ]
+"""Where a run of six steps is killed; the last four are inside a checkpoint."""
 
 
 @pytest.mark.slow
 def test_a_run_killed_anywhere_continues_with_the_identical_losses(tmp_path: Path) -> None:
     script = str(Path(__file__).with_name("toy.py"))
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-
-    def start(folder: Path, *arguments: str) -> int:
-        return subprocess.run(
-            [sys.executable, script, str(folder), "6", *arguments], env=environment, timeout=120
-        ).returncode
-
-    assert start(tmp_path / "whole") == 0
+    finished = subprocess.run(
+        [sys.executable, script, str(tmp_path), "6", *POINTS],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert finished.stdout.splitlines() == [f"{-signal.SIGKILL} 0"] * len(POINTS), finished.stderr
     expected = list(map(timeless, rows(tmp_path / "whole")))
     assert len({row["update/loss"] for row in expected}) == 6
-    for i, (point, count) in enumerate(POINTS):
-        folder = tmp_path / str(i)
-        assert start(folder, point, str(count)) == -signal.SIGKILL, point
-        assert start(folder) == 0
-        assert list(map(timeless, rows(folder))) == expected, point
+    for i, point in enumerate(POINTS):
+        assert list(map(timeless, rows(tmp_path / str(i)))) == expected, point
 
 
 @pytest.mark.slow

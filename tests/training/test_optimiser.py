@@ -106,6 +106,14 @@ def test_a_non_finite_gradient_is_dropped_and_counted(poison: float) -> None:
     assert matrix.grad is None
 
 
+def test_an_update_that_was_passed_over_moves_the_schedule_on() -> None:
+    parameter = Parameter(torch.ones(2, 2))
+    optimiser = Optimiser([parameter], Schedule(1.0, total=4, kind="linear"))
+    optimiser.pass_over(2)
+    parameter.grad = torch.ones(2, 2)
+    assert optimiser.step().lr == 0.5
+
+
 def test_state_carries_on_exactly() -> None:
     def advance(parameter: Parameter, optimiser: Optimiser, i: int) -> None:
         parameter.grad = torch.sin(torch.arange(6.0).view(2, 3) + i)

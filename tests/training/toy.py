@@ -1,7 +1,8 @@
 """A run small enough for tests: a random two-layer Llama learns to answer with one letter.
 
-As a script, `toy.py FOLDER STEPS [POINT COUNT]`: trains in FOLDER and kills itself with SIGKILL
-at the COUNT-th call of POINT ("module:name" or "module:Class.name").
+As a script it trains in FOLDER: `toy.py FOLDER STEPS`, or `toy.py FOLDER STEPS POINT=COUNT …`, which
+first trains in FOLDER/whole and then, for each point, in FOLDER/0, FOLDER/1, …: there it is killed
+with SIGKILL at the COUNT-th call of POINT ("module:name") and started again.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from sleuth.protocols.base import AgentProtocol, Decision
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.scale import Scale
+from sleuth.training import phase
 from sleuth.training.log import RunLog
 from sleuth.training.loop import Parts, train
 from sleuth.training.phase import TrainResult
@@ -181,8 +183,39 @@ def kill_at(point: str, count: int) -> None:
     setattr(owner, name, deadly)
 
 
-if __name__ == "__main__":
+def in_child(work: Callable[[], object]) -> int:
+    """Exit code of a forked process that does `work`; negative for a signal."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def main() -> None:
+    """See the module's docstring. Prints one "killed resumed" pair of exit codes per point."""
     torch.set_num_threads(1)
-    if len(sys.argv) > 3:
-        kill_at(sys.argv[3], int(sys.argv[4]))
-    run(Path(sys.argv[1]), steps=int(sys.argv[2]), console=Console(stderr=True))
+    # A toy's step is as short as its checkpoint; every scheduled one must be made to be tested.
+    phase.SAVE_SHARE = 1.0
+    folder, steps = Path(sys.argv[1]), int(sys.argv[2])
+    if len(sys.argv) == 3:
+        run(folder, steps=steps, console=Console(stderr=True))
+        return
+    in_child(lambda: run(folder / "whole", steps=steps))
+    for i, point in enumerate(sys.argv[3:]):
+        name, _, count = point.partition("=")
+
+        def dies(name: str = name, count: str = count, i: int = i) -> None:
+            kill_at(name, int(count))
+            run(folder / str(i), steps=steps)
+
+        killed = in_child(dies)
+        print(killed, in_child(lambda i=i: run(folder / str(i), steps=steps)))
+
+
+if __name__ == "__main__":
+    main()

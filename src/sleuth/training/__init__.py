@@ -5,4 +5,4 @@ SINKS = {
     "trackio": "sleuth.training.sinks:TrackioSink",
     "wandb": "sleuth.training.sinks:WandbSink",
 }
-"""Name → class, for `--log`."""
+"""Name → class, for `--tracker`."""

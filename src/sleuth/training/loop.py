@@ -30,7 +30,7 @@ from sleuth.training.phase import Evaluate, Phase, TrainResult, fingerprint
 from sleuth.training.policy import Policy
 from sleuth.training.spend import spend
 from sleuth.training.state import TrainingState
-from sleuth.training.stopping import Budget, Interrupts, Stop
+from sleuth.training.stopping import Budget, Stop, asked_to_stop
 from sleuth.types import Question, Score, Signal, Trajectory
 
 EMPTY_STEPS = 3
@@ -94,10 +94,10 @@ def train(
     state = TrainingState(policy, optimiser, log.folder / "checkpoints" / "train", identity)
     if parts.algorithm.needs_reference and not policy.has_reference:
         policy.freeze_reference()
-    with Interrupts() as interrupts:
-        phase = Phase(
-            "train", plan.steps, plan.save_every, log, state, stop or interrupts, Budget(deadline_s)
-        )
+    # Whoever calls may have changed the weights, and a checkpoint is about to.
+    engine.refresh()
+    with asked_to_stop(stop) as asked:
+        phase = Phase("train", plan.steps, plan.save_every, log, state, asked, Budget(deadline_s))
         steps = _Steps(policy, engine, parts, plan, phase)
         return phase.run(steps.make, steps.evaluation(evaluate))
 

@@ -7,6 +7,7 @@ is always one a run can continue from.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,9 @@ from sleuth.errors import SleuthError
 from sleuth.training.log import RunLog
 from sleuth.training.state import TrainingState
 from sleuth.training.stopping import Budget, Stop
+
+SAVE_SHARE = 0.05
+"""Most of a run's time that scheduled checkpoints may take; the last one is always made."""
 
 Evaluate = Callable[[int], Mapping[str, float]]
 
@@ -52,6 +56,8 @@ class Phase:
     budget: Budget
     figures: dict[str, float] = field(default_factory=dict)
     """The last step's row."""
+    next_save: float = 0.0
+    """Before this time no scheduled checkpoint is due; on the monotonic clock."""
 
     def check(self) -> None:
         """Give the current step up if someone asked to stop; call only before its first update."""
@@ -92,10 +98,17 @@ class Phase:
                     self.state.rewind()
                     self.state.save()
                 raise
-            if self.save_every and self.state.step % self.save_every == 0:
-                self.state.save()
+            self._save_if_due()
             self.budget.lap()
         return "done"
+
+    def _save_if_due(self) -> None:
+        """The scheduled checkpoint, put off where short steps would have to pay for long saves."""
+        began = time.monotonic()
+        if self.save_every and self.state.step % self.save_every == 0 and began >= self.next_save:
+            self.state.save()
+            ended = time.monotonic()
+            self.next_save = ended + (ended - began) * (1 / SAVE_SHARE - 1)
 
     def _one(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None) -> None:
         self.figures = step(self.state.step + 1)

@@ -62,21 +62,23 @@ class _ModuleSink(Sink):
     """What wandb and trackio share: init, log and finish as functions of one module."""
 
     module: str
-    options: Mapping[str, Any] = {}
 
     def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Start a run named after the folder."""
+        """Start the folder's run, or take it up again."""
         self._library = _library(self.module, self.module)
+        # Named by the whole path, since two runs called "demo" must not continue one another.
+        digest = hashlib.blake2b(str(folder.resolve()).encode("utf-8", "surrogateescape"), digest_size=4)
+        name = f"{folder.resolve().name}-{digest.hexdigest()}"
         self._library.init(
-            project="sleuth", name=folder.name, config=dict(settings), resume="allow", **self._options(folder)
+            project="sleuth", name=name, config=dict(settings), resume="allow", **self._options(folder, name)
         )
 
-    def _options(self, folder: Path) -> dict[str, Any]:
+    def _options(self, folder: Path, name: str) -> dict[str, Any]:
         return {}
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
         """One row; the step is a figure of its own, since both phases count from 1."""
-        self._library.log({"step": step, **figures})
+        self._library.log({"progress/step": step, **figures})
 
     def close(self) -> None:
         """Finish the run."""
@@ -88,10 +90,8 @@ class WandbSink(_ModuleSink):
 
     module = "wandb"
 
-    def _options(self, folder: Path) -> dict[str, Any]:
-        # The whole path, since two runs called "demo" must not continue one another.
-        identity = hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()
-        return {"dir": str(folder), "id": identity}
+    def _options(self, folder: Path, name: str) -> dict[str, Any]:
+        return {"dir": str(folder), "id": hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}
 
 
 class TrackioSink(_ModuleSink):

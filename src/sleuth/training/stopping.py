@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -48,6 +49,14 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before = {}
+
+
+def asked_to_stop(stop: Stop | None) -> AbstractContextManager[Stop]:
+    """The caller's own `stop`, or Ctrl-C and SIGTERM if there is none.
+
+    Never both: signals caught here would be lost to a caller who waits for them.
+    """
+    return Interrupts() if stop is None else nullcontext(stop)
 
 
 class Budget:

@@ -19,7 +19,7 @@ from sleuth.training.phase import Phase, TrainResult, fingerprint
 from sleuth.training.policy import Policy
 from sleuth.training.spend import spend
 from sleuth.training.state import TrainingState
-from sleuth.training.stopping import Budget, Interrupts, Stop
+from sleuth.training.stopping import Budget, Stop, asked_to_stop
 from sleuth.types import Trajectory
 
 WARMUP = 0.05
@@ -79,8 +79,6 @@ def warm_start(
         )
         return figures | {"update/epoch": number / per_epoch, "time/step_s": time.monotonic() - started}
 
-    with Interrupts() as interrupts:
-        phase = Phase(
-            "warm_start", total, plan.save_every, log, state, stop or interrupts, Budget(deadline_s)
-        )
+    with asked_to_stop(stop) as asked:
+        phase = Phase("warm_start", total, plan.save_every, log, state, asked, Budget(deadline_s))
         return phase.run(step)

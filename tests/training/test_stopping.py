@@ -1,0 +1,70 @@
+"""Signals only ask; the budget ends before a step that would overrun it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from sleuth.training.stopping import Budget, Interrupts, asked_to_stop
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_asks_and_the_second_acts_as_before(number: signal.Signals) -> None:
+    heard: list[int] = []
+    before = signal.signal(number, lambda n, _: heard.append(n))
+    try:
+        with Interrupts() as interrupts:
+            assert not interrupts()
+            os.kill(os.getpid(), number)
+            assert interrupts()
+            assert heard == []
+            os.kill(os.getpid(), number)
+            assert heard == [number]
+    finally:
+        signal.signal(number, before)
+
+
+def test_handlers_are_put_back() -> None:
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_a_caller_who_watches_keeps_the_signals() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with asked_to_stop(lambda: True) as asked:
+        assert signal.getsignal(signal.SIGTERM) == before
+        assert asked()
+
+
+def test_another_thread_than_the_main_one_can_train() -> None:
+    found: list[bool] = []
+
+    def work() -> None:
+        with Interrupts() as interrupts:
+            found.append(interrupts())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [False]
+
+
+def test_a_budget_ends_before_a_step_as_long_as_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("sleuth.training.stopping.time.monotonic", lambda: now)
+    budget = Budget(10.0)
+    assert not budget.is_spent()
+    now = 104.0
+    budget.lap()
+    now = 105.0
+    budget.lap()
+    assert not budget.is_spent()  # 5 + 4 ≤ 10
+    now = 106.5
+    assert budget.is_spent()  # 6.5 + 4 > 10
+    assert budget.elapsed_s == 6.5
+    assert not Budget(None).is_spent()
