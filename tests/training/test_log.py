@@ -93,10 +93,12 @@ def test_the_same_process_cannot_open_a_folder_twice(tmp_path: Path) -> None:
         RunLog(tmp_path, console=quiet())
 
 
-def test_a_folder_that_cannot_be_made_is_one_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match="cannot be made"):
-        RunLog(tmp_path / "file" / "run", console=quiet())
+    (tmp_path / "run" / "metrics.jsonl").mkdir(parents=True)
+    for folder in (tmp_path / "file" / "run", tmp_path / "run"):
+        with pytest.raises(TrainingError, match="cannot be written"):
+            RunLog(folder, console=quiet())
 
 
 class Kept(Sink):

@@ -97,11 +97,11 @@ class RunLog:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            self._lock = FolderLock(folder)
+            self._metrics = MetricsFile(folder / "metrics.jsonl")
         except OSError as error:
-            raise TrainingError(f"run folder {folder} cannot be made: {error.strerror}") from error
+            raise TrainingError(f"run folder {folder} cannot be written: {error.strerror}") from error
         self.folder = folder
-        self._lock = FolderLock(folder)
-        self._metrics = MetricsFile(folder / "metrics.jsonl")
         self._terminal = Terminal(console or Console(stderr=True))
         self._phase = ""
         self._sinks: list[Sink] = []
