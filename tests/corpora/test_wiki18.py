@@ -1,7 +1,28 @@
+import bz2
 from pathlib import Path
 
+import pytest
+
+from sleuth.corpora import open_corpus
 from sleuth.corpora.wiki18 import DPRCorpus
+from sleuth.errors import DataError
 from sleuth.types import Passage
+
+ROWS = (
+    '1\t"Aaron said ""yes"" to Pell."\tAaron\n'
+    '2\tA 12" record in the middle.\t"Odo ""Red"" Verrin"\n'
+    "3\tCafé and naïve.\tPell\n"
+)
+PASSAGES = [
+    Passage("1", "Aaron", 'Aaron said "yes" to Pell.'),
+    Passage("2", 'Odo "Red" Verrin', 'A 12" record in the middle.'),
+    Passage("3", "Pell", "Café and naïve."),
+]
+
+
+def read(path: Path) -> tuple[list[Passage], list[str]]:
+    reports: list[str] = []
+    return list(DPRCorpus(path).passages(reports.append)), reports
 
 
 def test_published_table(tmp_path: Path):
@@ -34,3 +55,37 @@ def test_without_header_the_order_is_dprs_and_with_one_it_is_the_headers(tmp_pat
     assert list(DPRCorpus(path).passages(print)) == [Passage("1", "title", "text")]
     path.write_text("id\ttitle\ttext\n1\tA\tb\n")
     assert list(DPRCorpus(path).passages(print)) == [Passage("1", "A", "b")]
+
+
+@pytest.mark.parametrize("header", ["", "id\ttext\ttitle\n"])
+def test_quoted_cells_with_and_without_header(tmp_path: Path, header: str):
+    (tmp_path / "psgs.tsv").write_text(header + ROWS, encoding="utf-8")
+    assert read(tmp_path / "psgs.tsv") == (PASSAGES, [])
+
+
+def test_compressed_and_opened_by_its_suffix(tmp_path: Path):
+    (tmp_path / "psgs.tsv.bz2").write_bytes(bz2.compress(ROWS.encode()))
+    corpus = open_corpus(str(tmp_path / "psgs.tsv.bz2"))
+    assert isinstance(corpus, DPRCorpus)
+    assert list(corpus.passages(pytest.fail)) == PASSAGES
+
+
+def test_unusable_rows_are_named_and_skipped(tmp_path: Path):
+    path = tmp_path / "psgs.tsv"
+    path.write_bytes(b"1\tx\tT\n2\tonly two\n1\ty\tT\n3\t\tT\n4\tcaf\xe9\tT\n\tz\tT\n5\tlast\tT\n")
+    passages, reports = read(path)
+    assert [passage.id for passage in passages] == ["1", "5"]
+    assert reports == [
+        f"{path}:2: record: 2 cells instead of id, text and title",
+        f"{path}:3: id: '1' is an earlier passage's id",
+        f"{path}:4: text: empty",
+        f"{path}:5: record: not UTF-8",
+        f"{path}:6: id: empty",
+    ]
+
+
+def test_no_file(tmp_path: Path):
+    with pytest.raises(DataError, match="is a folder"):
+        DPRCorpus(tmp_path)
+    with pytest.raises(DataError, match="no file"):
+        DPRCorpus(tmp_path / "none.tsv")
