@@ -170,9 +170,10 @@ def zipf_corpus(number: int, seed: int) -> list[Passage]:
     return [Passage(f"{i}", "", words(draw.randint(5, 30))) for i in range(number)]
 
 
+@pytest.mark.parametrize("look_up_from", [1, 10**9])
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_pruned_search_agrees_with_full_search_and_with_bm25_in_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int, look_up_from: int
 ):
     passages = zipf_corpus(2000, seed=k)
     index = replace(built(tmp_path / "i", *passages), title_boost=0.0)
@@ -182,12 +183,31 @@ def test_pruned_search_agrees_with_full_search_and_with_bm25_in_python(
     ]
     full = index.search(queries, k)
     monkeypatch.setattr(index_module, "PRUNE_FROM", 0)
+    monkeypatch.setattr(index_module, "LOOK_UP_FROM", look_up_from)
     pruned = index.search(queries, k)
     reference = Paragraphs(tuple(passages), 1.2, 0.75).search(queries, k)
     for a, b, c in zip(full, pruned, reference, strict=True):
         assert [h.score for h in a] == pytest.approx([h.score for h in c], rel=1e-4)
         assert [h.score for h in b] == pytest.approx([h.score for h in a], rel=2e-5)
         assert set(ids(b)) == set(ids(a)) or b[-1].score == pytest.approx(a[-1].score, rel=2e-5)
+
+
+@pytest.mark.parametrize("title_boost", [0.3, 5.0])
+def test_pruned_search_agrees_with_full_search_where_titles_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title_boost: float
+):
+    titles, texts = zipf_corpus(1500, seed=3), zipf_corpus(1500, seed=4)
+    passages = [
+        Passage(t.id, " ".join(t.text.split()[:3]), p.text) for t, p in zip(titles, texts, strict=True)
+    ]
+    index = replace(built(tmp_path / "i", *passages), title_boost=title_boost)
+    draw = random.Random(5)
+    queries = [" ".join(f"w{int(200 ** draw.random())}" for _ in range(4)) for _ in range(60)]
+    full = index.search(queries, 10)
+    monkeypatch.setattr(index_module, "PRUNE_FROM", 0)
+    monkeypatch.setattr(index_module, "LOOK_UP_FROM", 20)
+    for a, b in zip(full, index.search(queries, 10), strict=True):
+        assert [h.score for h in b] == pytest.approx([h.score for h in a], rel=2e-5)
 
 
 def test_pruned_search_of_unknown_words_finds_nothing(small: BM25, monkeypatch: pytest.MonkeyPatch):

@@ -12,6 +12,7 @@ import tempfile
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -38,6 +39,11 @@ MAX_TERMS = 1024
 
 PRUNE_FROM = 250_000
 """Passages; in a smaller index reading every list costs less than finding out which can be skipped."""
+
+LOOK_UP_FROM = 1000
+"""Passages that hold a word from which on its best score is looked up, once."""
+
+REMEMBERED_WORDS = 1 << 16
 
 _FOLDER = "tantivy"
 _HEAP_BYTES = 200_000_000
@@ -117,6 +123,7 @@ class OpenIndex:
 
     def __init__(self, directory: Path) -> None:
         self.manifest = read_manifest(directory)
+        self._limits = lru_cache(REMEMBERED_WORDS)(self._measure_limits)
         while True:
             try:
                 self._open(directory)
@@ -187,18 +194,29 @@ class OpenIndex:
 
     def _terms(self, words: list[str], title_boost: float) -> list[pruning.Term]:
         """The words that occur, the one with the most to give first."""
-        total = self.manifest.num_passages
         terms = []
         for word in words:
-            if not (holders := self._searcher.doc_freq("text", word)):
-                continue
-            limit = pruning.bound(pruning.idf(holders, total), K1)
-            in_titles = self._searcher.doc_freq("title", word) if title_boost else 0
-            if in_titles:
-                limit += pruning.bound(pruning.idf(in_titles, total), K1, title_boost)
-            clauses = self._clauses(word, title_boost if in_titles else 0)
-            terms.append(pruning.Term(clauses, holders, limit))
+            num_passages, limit, title_limit = self._limits(word)
+            if num_passages:
+                boost = title_boost if title_limit else 0.0
+                terms.append(
+                    pruning.Term(self._clauses(word, boost), num_passages, limit + boost * title_limit)
+                )
         return sorted(terms, key=lambda term: -term.bound)
+
+    def _measure_limits(self, word: str) -> tuple[int, float, float]:
+        """How many passages hold a word, and the most it gives to any passage's score, and to any title's.
+
+        For a frequent word the most it gives is looked up once: the formula's limit for endless
+        repetition is about twice what any real passage reaches, and would leave little to skip.
+        """
+        total = self.manifest.num_passages
+        holders, in_titles = (self._searcher.doc_freq(field, word) for field in ("text", "title"))
+        limit = pruning.bound(pruning.idf(holders, total), K1) if holders else 0.0
+        if holders >= LOOK_UP_FROM:
+            best = self._searcher.search(_union(self._clauses(word, 0)), 1, count=False).hits
+            limit = min(limit, best[0][0] * pruning.SLACK)
+        return holders, limit, pruning.bound(pruning.idf(in_titles, total), K1) if in_titles else 0.0
 
     def _clauses(self, word: str, title_boost: float) -> tuple[tantivy.Query, ...]:
         from tantivy import Query

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 FLOOR_GUESS = 0.6
 """Share of its bound that a word is guessed to give the k-th best passage; a wrong guess costs a second search."""
 
-SKIP_COST = 4
+SKIP_COST = 2
 """Looking a passage up in another term's list costs about as much as reading this many entries in order."""
 
-_SLACK = 1.0001  # scores are sums in single precision and compared at five digits
+SLACK = 1.0001
+"""Above every bound, because scores are sums in single precision and compared at five digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,9 @@ class Term:
     """No passage gains more from this word."""
 
 
-def bound(idf: float, k1: float, weight: float = 1.0) -> float:
+def bound(idf: float, k1: float) -> float:
     """The limit of a BM25 term score for ever more occurrences, with room for rounding."""
-    return weight * idf * (k1 + 1) * _SLACK
+    return idf * (k1 + 1) * SLACK
 
 
 def idf(num_passages: int, total: int) -> float:
