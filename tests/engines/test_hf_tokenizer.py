@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers.processors import TemplateProcessing
 
 from sleuth.engines.base import Message
 from sleuth.engines.hf_tokenizer import HFTokenizer
@@ -138,6 +139,32 @@ def test_no_chat_template_gives_plain_text(make_tokenizer: Any) -> None:
     tokens = tokenizer.chat([Message("system", "S"), Message("user", "U<|im_end|>")])
     assert tokenizer.decode(tokens) == "S\n\nU<|im_end|>\n\n"
     assert not CONTROL & set(tokens)
+
+
+def test_start_token_comes_once(make_tokenizer: Any) -> None:
+    plain = make_tokenizer(None)
+    plain.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|endoftext|> $A", pair="<|endoftext|> $A $B", special_tokens=[("<|endoftext|>", 0)]
+    )
+    plain.bos_token = "<|endoftext|>"
+    tokenizer = HFTokenizer(plain)
+    tokens = tokenizer.chat([Message("user", "U")])
+    assert tokens == [0, *tokenizer.encode("U\n\n")]
+    # A server puts its own start token in front of a text.
+    assert tokenizer.to_text(tokens) == "U\n\n"
+    assert tokenizer.encode("U")[0] != 0
+
+
+@settings(max_examples=100)
+@given(PIECES)
+def test_text_for_a_server_has_the_same_control_tokens(hf_tokenizer: Any, content: str) -> None:
+    tokenizer = HFTokenizer(hf_tokenizer)
+    tokens = tokenizer.chat([Message("user", content)])
+    text = tokenizer.to_text(tokens)
+    again = hf_tokenizer.encode(text, add_special_tokens=False)
+    assert [t for t in again if t in CONTROL] == [1, 2, 1]
+    if "<|im_" not in content:
+        assert again == tokens
 
 
 @pytest.mark.parametrize("turns", [[], [Message("tool", "x")]])
