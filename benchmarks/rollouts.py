@@ -2,7 +2,7 @@
 
 Every way plays the same episodes: Q questions, G samples each, three turns. After turns one and two the
 world adds about 200 scripted tokens (different for each sample, as different queries would bring), so
-that an untrained model also plays several turns. A turn ends with the token that completes STOP.
+that an untrained model also plays several turns. A turn ends with the token that completes a stop string.
 
 search-r1   transformers' generate on all episodes as one batch; every turn starts from the bare context
             again, no stop strings: each turn runs to max_new_tokens (or end of text) and is cut after.
@@ -31,7 +31,7 @@ from sleuth.engines.base import Message, Request, Sampling
 from sleuth.engines.models import load_model
 from sleuth.engines.transformers import TransformersEngine
 
-STOP = "."
+STOPS = (".", "\n")
 TURNS = 3
 INSTRUCTIONS = (
     "You are a town historian with a search engine. You think aloud in long, detailed paragraphs of full "
@@ -67,7 +67,7 @@ CUE = "Thinking aloud about this question, the first fact that"
 Episode = list[int]
 """The tokens of one context, growing turn by turn."""
 Write = Callable[[Sequence[Episode], int], list[list[int]]]
-"""(contexts, max new tokens) → the tokens of one turn for each, up to the one that completes STOP."""
+"""(contexts, max new tokens) → the tokens of one turn for each, up to the one that completes a stop string."""
 
 
 def documents(rng: random.Random, count: int) -> str:
@@ -109,7 +109,7 @@ def by_generate(engine: TransformersEngine, stop_strings: bool) -> Write:
     """transformers' generate over the whole batch, padded on the left."""
     model: Any = engine.model
     hf = engine.tokenizer.hf
-    options = {"stop_strings": [STOP], "tokenizer": hf} if stop_strings else {}
+    options = {"stop_strings": list(STOPS), "tokenizer": hf} if stop_strings else {}
 
     def write(contexts: Sequence[Episode], max_new: int) -> list[list[int]]:
         width = max(map(len, contexts))
@@ -123,9 +123,10 @@ def by_generate(engine: TransformersEngine, stop_strings: bool) -> Write:
 
 
 def cut(tokens: list[int], engine: TransformersEngine) -> list[int]:
-    """The turn up to the token that completes STOP or ends the text."""
+    """The turn up to the token that completes a stop string or ends the text."""
     for index, token in enumerate(tokens):
-        if token == engine.tokenizer.hf.eos_token_id or STOP in engine.tokenizer.decode(tokens[: index + 1]):
+        text = engine.tokenizer.decode(tokens[: index + 1])
+        if token == engine.tokenizer.hf.eos_token_id or any(stop in text for stop in STOPS):
             return tokens[: index + 1]
     return tokens
 
@@ -134,7 +135,7 @@ def by_sleuth(engine: TransformersEngine) -> Write:
     """Our engine, from an empty cache."""
 
     def write(contexts: Sequence[Episode], max_new: int) -> list[list[int]]:
-        sampling = Sampling(max_new, temperature=0, stop=(STOP,))
+        sampling = Sampling(max_new, temperature=0, stop=STOPS)
         return [list(done.tokens) for done in engine.generate([Request(c) for c in contexts], sampling)]
 
     return write

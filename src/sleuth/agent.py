@@ -1,7 +1,7 @@
 """Agent: load once, ask questions, get answers with their evidence. The face for notebooks and serving.
 
-    >>> agent = Agent.load(index="indexes/mine", run="runs/demo")   # doctest: +SKIP
-    >>> print(agent.ask("Which river is longest?"))                 # doctest: +SKIP
+>>> agent = Agent.load(index="indexes/mine", run="runs/demo")   # doctest: +SKIP
+>>> print(agent.ask("Which river is longest?"))                 # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Reply:
         answer = self.answer or ""
         notes = " ".join(f.text for f in self.trajectory.fields if f.tag not in ("search", "answer", "think"))
         title = normalise(hit.passage.title)
-        return contains(f"{hit.passage.title} {hit.passage.text}", answer) or bool(title and contains(notes, title))
+        return contains(f"{hit.passage.title} {hit.passage.text}", answer) or bool(
+            title and contains(notes, title)
+        )
 
     def __str__(self) -> str:
         lines = [self.answer or "(no answer)"]
@@ -96,7 +98,9 @@ def _served(trajectory: Trajectory) -> Trajectory:
         raise RetrievalError(trajectory.fault)
     if trajectory.ending == "context" and not trajectory.actions:
         length = len(trajectory.tokens)
-        raise EngineError(f"the question does not fit: its prompt has {length} tokens, more than the context allows")
+        raise EngineError(
+            f"the question does not fit: its prompt has {length} tokens, more than the context allows"
+        )
     return trajectory
 
 

@@ -138,7 +138,7 @@ def test_kl_measures_the_way_from_where_training_began(toy: Any, tmp_path: Path)
     assert max(kl[1:]) > 1e-3
 
 
-def test_a_step_that_was_given_up_draws_nothing(toy: Any, tmp_path: Path) -> None:
+def test_a_step_that_was_given_up_leaves_no_trace(toy: Any, tmp_path: Path) -> None:
     drawn: list[float] = []
 
     def value(_: Trajectory) -> float:
@@ -153,7 +153,9 @@ def test_a_step_that_was_given_up_draws_nothing(toy: Any, tmp_path: Path) -> Non
     drawn.clear()
     random.seed(0)
     # Asked after the rewards of step 3, before its update.
-    assert run("cut", stop=lambda: len(drawn) >= 36).steps == 2
+    policy, engine = toy.new_learner()
+    assert run("cut", stop=lambda: len(drawn) >= 36, learner=(policy, engine)).steps == 2
+    assert all(parameter.grad is None for parameter in policy.trainable_parameters())
     random.seed(1)
     assert run("cut").steps == 6
     assert list(map(timeless, rows(tmp_path / "cut"))) == list(map(timeless, rows(tmp_path / "whole")))

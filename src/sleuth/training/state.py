@@ -58,10 +58,12 @@ class TrainingState:
         self._mark()
 
     def rewind(self) -> None:
-        """The current step was given up: forget its gradients and what it drew from the random generators."""
+        """The current step was given up: forget its gradients.
+
+        What it drew from the random generators needs no undoing: `save` writes them as they
+        were after the last whole step.
+        """
         self.optimiser.zero_grad()
-        tensors, scalars = self._random
-        restore_random(tensors, scalars)
 
     def save(self) -> None:
         """Save the state after the last whole step, unless that is what was saved last."""
