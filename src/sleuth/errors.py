@@ -36,5 +36,9 @@ class RewardError(SleuthError):
     """A reward that could not be computed (for example NaN); the sample is left out, never trained on."""
 
 
+class JudgeError(SleuthError):
+    """A judge that could not be loaded or reached; the samples it should have judged are left out."""
+
+
 class TrainingError(SleuthError):
     """A training run that cannot start, continue or resume."""

@@ -15,6 +15,7 @@ import msgspec
 from sleuth.algorithms import ALGORITHMS
 from sleuth.algorithms.base import Algorithm
 from sleuth.errors import ConfigError
+from sleuth.judges import JUDGES
 from sleuth.protocols import PROTOCOLS
 from sleuth.protocols.base import AgentProtocol
 from sleuth.registry import nearest, resolve
@@ -28,6 +29,7 @@ ROOMS: dict[str, Mapping[str, str]] = {
     "protocols": PROTOCOLS,
     "retrievers": RETRIEVERS,
     "rewards": REWARDS,
+    "judges": JUDGES,
     "algorithms": ALGORITHMS,
     "scales": {"scale": "sleuth.scale:Scale"},
 }

@@ -20,7 +20,7 @@ from sleuth.evaluation.records import Record
 from sleuth.evaluation.result import load_evaluation, summarise
 from sleuth.evaluation.runner import Progress
 from sleuth.rewards.answer import AnswerReward
-from sleuth.rewards.base import Reward
+from sleuth.rewards.base import Findings, Reward
 from sleuth.rollouts.limits import Limits
 from sleuth.types import Question, Score, Trajectory
 
@@ -262,7 +262,12 @@ def test_leaks_are_stamped(world: Any, tmp_path: Path) -> None:
 class Judge(Reward):
     """A reward that fails on one question and gives nonsense on another."""
 
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
         """By question id."""
         assert engine is not None
         assert not any(t.fault for t in trajectories)
@@ -301,7 +306,12 @@ def test_a_failed_episode_does_not_shift_the_rewards_of_others(world: Any, tmp_p
     class Number(Reward):
         """Each question's own number."""
 
-        def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        def score(
+            self,
+            trajectories: Sequence[Trajectory],
+            engine: Engine | None = None,
+            findings: Sequence[Findings] | None = None,
+        ) -> list[Score]:
             """1 for q1, and so on."""
             assert not any(t.fault for t in trajectories)
             return [Score(float(t.question.id[1:]), {}) for t in trajectories]

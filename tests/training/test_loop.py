@@ -25,7 +25,7 @@ from sleuth.algorithms.grpo import GRPO
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingError
 from sleuth.retrievers.base import Retriever
-from sleuth.rewards.base import Reward
+from sleuth.rewards.base import Findings, Reward
 from sleuth.rollouts.store import TrajectoryReader
 from sleuth.training.loop import Parts
 from sleuth.types import Hit, Score, Trajectory
@@ -295,7 +295,12 @@ def test_nothing_but_nan_ends_the_run_with_its_weights_saved(toy: Any, tmp_path:
 class Grudging(Reward):
     """Fails whenever a batch holds sample 2."""
 
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
         if any(t.sample == 2 for t in trajectories):
             raise RewardError("will not score sample 2")
         return [Score(float(t.sample), {}) for t in trajectories]
@@ -310,7 +315,12 @@ def test_a_reward_that_fails_costs_only_the_sample(toy: Any, tmp_path: Path) -> 
 class Miscounting(Reward):
     """Loses a score."""
 
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
         return [Score(0.0, {}) for _ in trajectories[1:]]
 
 

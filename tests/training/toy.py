@@ -27,7 +27,7 @@ from sleuth.engines.base import Engine
 from sleuth.engines.transformers import TransformersEngine
 from sleuth.protocols.base import AgentProtocol, Decision
 from sleuth.retrievers.base import Retriever
-from sleuth.rewards.base import Reward
+from sleuth.rewards.base import Findings, Reward
 from sleuth.scale import Scale
 from sleuth.training import phase
 from sleuth.training.log import RunLog
@@ -92,7 +92,12 @@ class FirstLetter(Reward):
     letter: str = "a"
     value: Callable[[Trajectory], float] | None = None
 
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
         totals = [
             self.value(t) if self.value else float((t.answer or "").startswith(self.letter))
             for t in trajectories

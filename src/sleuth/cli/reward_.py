@@ -108,6 +108,14 @@ def _lines(path: Path) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
+def _findings(row: Transcript) -> Any:
+    """What the row says was found out elsewhere."""
+    from sleuth.rewards.base import Findings
+
+    rationale, evidence = (row.probes.rationale, row.probes.evidence) if row.probes else (None, None)
+    return Findings(rationale, evidence, row.entailment)
+
+
 def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
     """One row's result. Raises DataError naming file, line, field and reason."""
     from sleuth.rollouts.transcript import read_transcript
@@ -128,7 +136,7 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
         trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
     except RolloutError as error:
         raise DataError(f"{where}: {error}") from error
-    (score,) = recipe.reward.score([trajectory])
+    (score,) = recipe.reward.score([trajectory], findings=[_findings(row)])
     if score.invalid or not math.isfinite(score.total):
         raise DataError(f"{where}: the reward could not be computed: {score.invalid or score.total}")
     result: dict[str, Any] = {

@@ -14,7 +14,7 @@ from typing import Literal
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
 from sleuth.metrics.answers import exact_match, f1, rules_for
-from sleuth.rewards.base import Reward
+from sleuth.rewards.base import Findings, Reward
 from sleuth.text import contains
 from sleuth.types import Score, Trajectory
 
@@ -32,7 +32,12 @@ class AnswerReward(Reward):
             raise ConfigError(f"reward measure must be 'em' or 'f1', not {self.measure!r}")
         rules_for(self.rule)
 
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
         """Parts: answer."""
         return [Score(value, {"answer": value}) for value in map(self.answer, trajectories)]
 
@@ -59,7 +64,12 @@ class AnswerOrEvidenceReward(AnswerReward):
     bonus: float = 0.1
     """r_eval."""
 
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
         """Parts: answer, and the one named by `part`."""
         scores = []
         for trajectory in trajectories:
