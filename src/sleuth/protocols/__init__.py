@@ -1,6 +1,7 @@
 """How agent and world talk: one file per family of methods."""
 
 PROTOCOLS = {
+    "arena": "sleuth.protocols.arena:ArenaSections",
     "search-tags": "sleuth.protocols.search_tags:SearchTags",
     "plain-rag": "sleuth.protocols.plain_rag:PlainRAG",
     "script": "sleuth.protocols.demonstration:Script",

@@ -1,12 +1,13 @@
 """Queries in, ranked passages out.
 
 base: the interface · bm25: words, from an index on disk (build makes it) · given: the paragraphs
-that come with a question · fusion: reciprocal rank fusion of several.
+that come with a question · all_given: the same, unsearched · fusion: reciprocal rank fusion of several.
 """
 
 RETRIEVERS = {
     "bm25": "sleuth.retrievers.bm25:BM25",
     "given": "sleuth.retrievers.given:GivenParagraphs",
+    "given-all": "sleuth.retrievers.all_given:AllGiven",
     "fusion": "sleuth.retrievers.fusion:Fusion",
 }
 """Name → class, for recipes saved as JSON."""

@@ -3,5 +3,7 @@
 REWARDS = {
     "answer": "sleuth.rewards.answer:AnswerReward",
     "answer-or-evidence": "sleuth.rewards.answer:AnswerOrEvidenceReward",
+    "arena": "sleuth.rewards.arena:ArenaReward",
+    "format-and-accuracy": "sleuth.rewards.arena:FormatAndAccuracyReward",
 }
 """Name → class, for recipes saved as JSON."""

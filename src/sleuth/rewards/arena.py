@@ -1,0 +1,151 @@
+"""ARENA's rewards: format, accuracy, relevance, and a bonus where all three are full.
+
+Ren et al. 2025, "ARENA", §3.3: R = R_fmt + R_acc + R_rel + R_bonus, every weight 1, so 0 to 13.
+Naive-GRPO (§4.3) is the first two. Where the paper is silent, docs/methods/arena.md says what we do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError
+from sleuth.judges.base import Judge
+from sleuth.metrics.answers import exact_match, f1, rules_for
+from sleuth.protocols.arena import RELEVANCE, reference_numbers
+from sleuth.rewards.base import Findings, Reward
+from sleuth.types import Passage, Score, Trajectory
+
+
+@dataclass(frozen=True)
+class FormatAndAccuracyReward(Reward):
+    """R = R_fmt + R_acc: what Naive-GRPO is trained with."""
+
+    measure: Literal["em", "f1", "judge"] = "em"
+    """R_acc: exact match, token F1 (Tables 6, 10 and 11), or a judge's verdict on the answer."""
+    rule: str = "arena"
+    """Answer rules of "em" and "f1": "arena", or a data set's name for its official ones."""
+    judge: Judge | None = None
+    """For "judge": premise = the accepted answers as a JSON list, hypothesis = the model's answer."""
+
+    def __post_init__(self) -> None:
+        if self.measure not in ("em", "f1", "judge"):
+            raise ConfigError(f"reward measure must be 'em', 'f1' or 'judge', not {self.measure!r}")
+        if (self.measure == "judge") != (self.judge is not None):
+            raise ConfigError(f"measure 'judge' and a judge need each other; measure is {self.measure!r}")
+        rules_for(self.rule)
+
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
+        """Parts: format, accuracy. Invalid where the judge gives no verdict."""
+        accuracies = self.accuracy(trajectories)
+        return [self._score(t, accuracy) for t, accuracy in zip(trajectories, accuracies, strict=True)]
+
+    def _score(self, trajectory: Trajectory, accuracy: float | None) -> Score:
+        if accuracy is None:
+            return Score(0.0, {}, invalid="the judge gave no verdict on the answer")
+        parts = {"format": self.format(trajectory), "accuracy": accuracy}
+        return Score(sum(parts.values()), parts)
+
+    def format(self, trajectory: Trajectory) -> float:
+        """R_fmt: 1 if the response obeys the protocol's grammar from start to end, else 0."""
+        return float(not trajectory.malformed)
+
+    def accuracy(self, trajectories: Sequence[Trajectory]) -> list[float | None]:
+        """R_acc of each, 0 without an answer; None where the judge gave no verdict.
+
+        Of the answer alone, whatever the format is, as in the released code.
+        """
+        if self.judge is None:
+            measure = f1 if self.measure == "f1" else exact_match
+            rules = rules_for(self.rule)
+            return [measure(t.answer, t.question.answers, rules) for t in trajectories]
+        asked = [(i, t.answer) for i, t in enumerate(trajectories) if t.answer is not None]
+        golds = [msgspec.json.encode(trajectories[i].question.answers).decode() for i, _ in asked]
+        verdicts = self.judge.entailment(list(zip(golds, (answer for _, answer in asked), strict=True)))
+        found: list[float | None] = [0.0] * len(trajectories)
+        for (i, _), verdict in zip(asked, verdicts, strict=True):
+            found[i] = None if verdict is None else float(verdict >= 0.5)
+        return found
+
+
+@dataclass(frozen=True)
+class ArenaReward(FormatAndAccuracyReward):
+    """R = R_fmt + R_acc + R_rel + R_bonus (§3.3)."""
+
+    relevance_measure: Literal["paper", "f1"] = "paper"
+    """R_rel: 1, 0.5 or 0 as in the paper, where listing every reference earns 0.5; or F1 of the two sets."""
+    bonus: float = 10.0
+    """R_bonus, paid where the three others are all 1."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.relevance_measure not in ("paper", "f1"):
+            raise ConfigError(f"relevance_measure must be 'paper' or 'f1', not {self.relevance_measure!r}")
+
+    def _score(self, trajectory: Trajectory, accuracy: float | None) -> Score:
+        """Parts: format, accuracy, relevance, bonus. Invalid where R_rel does not exist for the question."""
+        if reason := unusable_gold(trajectory):
+            return Score(0.0, {}, invalid=reason)
+        base = super()._score(trajectory, accuracy)
+        if base.invalid:
+            return base
+        parts = base.parts | {"relevance": self.relevance(trajectory)}
+        parts["bonus"] = self.bonus if all(value == 1.0 for value in parts.values()) else 0.0
+        return Score(sum(parts.values()), parts)
+
+    def relevance(self, trajectory: Trajectory) -> float:
+        """R_rel: the listed references against the gold ones, as sets of passages.
+
+        Equal → 1, overlap → 0.5, else 0; "f1": 2|P ∩ G| / (|P| + |G|). A listed number that is no
+        reference's counts as a wrong passage.
+        """
+        gold = set(trajectory.question.gold_ids)
+        cited, wrong = cited_passages(trajectory)
+        common = len(cited & gold)
+        if self.relevance_measure == "f1":
+            return 2 * common / (len(cited) + wrong + len(gold))
+        if cited == gold and not wrong:
+            return 1.0
+        return 0.5 if common else 0.0
+
+
+def references(trajectory: Trajectory) -> list[Passage]:
+    """The numbered passages: those shown in the prompt; a transcript's are the question's, in order.
+
+    An episode of ours shows what fits, which may be fewer than the question brings; a transcript
+    from elsewhere carries no tokens and no hits.
+    """
+    is_transcript = not any(segment.tokens or segment.hits for segment in trajectory.segments)
+    return list(trajectory.question.passages) if is_transcript else [hit.passage for hit in trajectory.hits]
+
+
+def unusable_gold(trajectory: Trajectory) -> str:
+    """Why R_rel does not exist for this question, or "".
+
+    The released code writes −1 for a missing paragraph, which makes every response wrong; such a
+    sample must not train instead.
+    """
+    if not trajectory.question.gold_ids:
+        return "the question names no gold passage"
+    shown = {passage.id for passage in references(trajectory)}
+    missing = [gold for gold in trajectory.question.gold_ids if gold not in shown]
+    return f"gold passage {missing[0]!r} is not among the {len(shown)} references" if missing else ""
+
+
+def cited_passages(trajectory: Trajectory) -> tuple[set[str], int]:
+    """Ids of the passages that the last <relevance> lists, and how many numbers in it are no reference's."""
+    shown = references(trajectory)
+    bodies = trajectory.bodies(RELEVANCE)
+    numbers = reference_numbers(bodies[-1]) if bodies else ()
+    # Compared as text: a number of a million digits is wrong without being computed.
+    by_number = {str(number): passage.id for number, passage in enumerate(shown, 1)}
+    return {by_number[n] for n in numbers if n in by_number}, sum(n not in by_number for n in numbers)
