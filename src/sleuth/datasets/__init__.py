@@ -16,6 +16,7 @@ DATASETS = {
     "2wiki": "sleuth.datasets.twowiki:TwoWikiReader",
     "bamboogle": "sleuth.datasets.bamboogle:BamboogleReader",
     "factbook": "sleuth.datasets.factbook:FactbookReader",
+    "factbook-distractor": "sleuth.datasets.factbook_distractor:FactbookDistractorReader",
     "hotpotqa": "sleuth.datasets.hotpotqa:HotpotQAReader",
     "hub": "sleuth.datasets.hub:HubReader",
     "jsonl": "sleuth.datasets.jsonl:JSONLReader",
@@ -26,7 +27,7 @@ DATASETS = {
 }
 """Name → class."""
 
-DEFAULT_SOURCE = {"factbook": "train"}
+DEFAULT_SOURCE = {"factbook": "train", "factbook-distractor": "train"}
 """Readers that bring their own data, and the split that their bare name means."""
 
 # A "+" joins only where another "reader:" (or a bare factbook) follows, so that paths may hold one.

@@ -60,7 +60,9 @@ _TABLE = (
         "squad",
         "no official script in use; SQuAD v1.1 (the paper's own score is substring accuracy)",
     ),
-    Rules("arena", "arena", "ARENA, appendix C.1 and C.2, and its released scorer: punctuation becomes a space"),
+    Rules(
+        "arena", "arena", "ARENA, appendix C.1 and C.2, and its released scorer: punctuation becomes a space"
+    ),
     Rules("bamboogle", "squad", "no official script in use; SQuAD v1.1"),
     Rules(
         "factbook",

@@ -43,7 +43,9 @@ class ArenaSections(AgentProtocol):
 
     def __post_init__(self) -> None:
         if not self.sections or self.sections[-1] != "answer":
-            raise ConfigError(f"sections must end with 'answer', not {', '.join(self.sections) or 'be empty'}")
+            raise ConfigError(
+                f"sections must end with 'answer', not {', '.join(self.sections) or 'be empty'}"
+            )
         if len(set(self.sections)) < len(self.sections):
             raise ConfigError(f"sections must differ, not {', '.join(self.sections)}")
         if self.quote_words < 1:
@@ -69,7 +71,9 @@ class ArenaSections(AgentProtocol):
     def show(self, hits: Sequence[Hit]) -> str:
         """References numbered from 1, one a line."""
         return "\n".join(
-            f"{number}. {hit.passage.title}: {hit.passage.text}" if self.titles else f"{number}. {hit.passage.text}"
+            f"{number}. {hit.passage.title}: {hit.passage.text}"
+            if self.titles
+            else f"{number}. {hit.passage.text}"
             for number, hit in enumerate(hits, 1)
         )
 

@@ -6,6 +6,7 @@ Naive-GRPO (§4.3) is the first two. Where the paper is silent, docs/methods/are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,11 +15,22 @@ import msgspec
 
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
-from sleuth.judges.base import Judge
+from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import exact_match, f1, rules_for
 from sleuth.protocols.arena import RELEVANCE, reference_numbers
 from sleuth.rewards.base import Findings, Reward
+from sleuth.text import neutralise
 from sleuth.types import Passage, Score, Trajectory
+
+# Table 8, word for word; released figures depend on it.
+JUDGE_PROMPT = (
+    "Consider a knowledge Q&A RAG task to test the capability of a testing model, the correct answer list is:\n"
+    "{correct_answer}\n"
+    "Here is the model's response:\n"
+    "{model_response}\n"
+    "Please check if the model's answer is correct. As long as the model's answer hits any item (or synonym) in the "
+    'correct answer list, it can be considered correct. You only need to answer "yes" or "no".'
+)
 
 
 @dataclass(frozen=True)
@@ -29,8 +41,8 @@ class FormatAndAccuracyReward(Reward):
     """R_acc: exact match, token F1 (Tables 6, 10 and 11), or a judge's verdict on the answer."""
     rule: str = "arena"
     """Answer rules of "em" and "f1": "arena", or a data set's name for its official ones."""
-    judge: Judge | None = None
-    """For "judge": premise = the accepted answers as a JSON list, hypothesis = the model's answer."""
+    judge: LLMJudge | None = None
+    """Who is asked, for "judge"."""
 
     def __post_init__(self) -> None:
         if self.measure not in ("em", "f1", "judge"):
@@ -68,12 +80,11 @@ class FormatAndAccuracyReward(Reward):
             measure = f1 if self.measure == "f1" else exact_match
             rules = rules_for(self.rule)
             return [measure(t.answer, t.question.answers, rules) for t in trajectories]
-        asked = [(i, t.answer) for i, t in enumerate(trajectories) if t.answer is not None]
-        golds = [msgspec.json.encode(trajectories[i].question.answers).decode() for i, _ in asked]
-        verdicts = self.judge.entailment(list(zip(golds, (answer for _, answer in asked), strict=True)))
+        asked = [(i, judge_prompt(t)) for i, t in enumerate(trajectories) if t.answer is not None]
+        verdicts = self.judge.ask([prompt for _, prompt in asked])
         found: list[float | None] = [0.0] * len(trajectories)
         for (i, _), verdict in zip(asked, verdicts, strict=True):
-            found[i] = None if verdict is None else float(verdict >= 0.5)
+            found[i] = None if verdict is None else float(verdict)
         return found
 
 
@@ -118,14 +129,25 @@ class ArenaReward(FormatAndAccuracyReward):
         return 0.5 if common else 0.0
 
 
+def judge_prompt(trajectory: Trajectory) -> str:
+    """Table 8, filled in one pass, so that an answer that holds a slot's name stays as it is."""
+    values = {
+        "correct_answer": msgspec.json.encode(trajectory.question.answers).decode(),
+        "model_response": neutralise(trajectory.answer or ""),
+    }
+    return re.sub(r"\{(correct_answer|model_response)\}", lambda slot: values[slot[1]], JUDGE_PROMPT)
+
+
 def references(trajectory: Trajectory) -> list[Passage]:
     """The numbered passages: those shown in the prompt; a transcript's are the question's, in order.
 
     An episode of ours shows what fits, which may be fewer than the question brings; a transcript
-    from elsewhere carries no tokens and no hits.
+    from elsewhere has a prompt without tokens and without hits.
     """
-    is_transcript = not any(segment.tokens or segment.hits for segment in trajectory.segments)
-    return list(trajectory.question.passages) if is_transcript else [hit.passage for hit in trajectory.hits]
+    prompts = [segment for segment in trajectory.segments if segment.author == "prompt"]
+    if not any(prompt.tokens or prompt.hits for prompt in prompts):
+        return list(trajectory.question.passages)
+    return [hit.passage for prompt in prompts for hit in prompt.hits]
 
 
 def unusable_gold(trajectory: Trajectory) -> str:
