@@ -18,6 +18,8 @@ from sleuth.recipe import Recipe
 from sleuth.registry import nearest, resolve
 
 RECIPES = {
+    "arena": "sleuth.recipes.arena:RECIPES",
+    "autorefine": "sleuth.recipes.autorefine:RECIPES",
     "eval-rar": "sleuth.recipes.eval_rar:RECIPES",
     "rag": "sleuth.recipes.rag:RECIPES",
     "search-r1": "sleuth.recipes.search_r1:RECIPES",

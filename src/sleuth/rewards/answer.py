@@ -13,7 +13,7 @@ from typing import Literal
 
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
-from sleuth.metrics.answers import exact_match, f1, rules_for
+from sleuth.metrics.answers import cover_exact_match_characters, exact_match, f1, rules_for
 from sleuth.rewards.base import Findings, Reward
 from sleuth.text import contains
 from sleuth.types import Score, Trajectory
@@ -63,6 +63,14 @@ class AnswerOrEvidenceReward(AnswerReward):
     """Name of this part of the reward."""
     bonus: float = 0.1
     """r_eval."""
+    containment: Literal["tokens", "characters"] = "tokens"
+    """How a note holds a gold: as whole words, yes and no never; or as AutoRefine's released code has it,
+    as a substring, where "no" is in "know"."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.containment not in ("tokens", "characters"):
+            raise ConfigError(f"containment must be 'tokens' or 'characters', not {self.containment!r}")
 
     def score(
         self,
@@ -82,4 +90,7 @@ class AnswerOrEvidenceReward(AnswerReward):
         if trajectory.answer is None:
             return 0.0
         notes = "\n".join(trajectory.bodies(self.tag))
-        return self.bonus if any(contains(notes, gold) for gold in trajectory.question.answers) else 0.0
+        golds = trajectory.question.answers
+        if self.containment == "characters":
+            return self.bonus if cover_exact_match_characters(notes, golds, self.rule) else 0.0
+        return self.bonus if any(contains(notes, gold) for gold in golds) else 0.0

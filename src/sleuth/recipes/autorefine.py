@@ -1,0 +1,77 @@
+"""AutoRefine: after every search, refine what was found; F1 of the answer, else 0.1 for a gold in the notes.
+
+Shi et al. 2025, "Search and Refine During Think" (AutoRefine). Search-R1's loop with <documents> for
+results and a required <refine> after each. "code" marks what only the released scripts say.
+"""
+
+from dataclasses import replace
+
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.recipes import search_r1
+from sleuth.rewards.answer import AnswerOrEvidenceReward
+
+# The published prompt, word for word: released checkpoints depend on it.
+INSTRUCTION = (
+    "You are a helpful assistant excel at answering questions with multi-turn search engine calling. To answer "
+    "questions, you must first reason through the available information using <think> and </think>. If you identify "
+    "missing knowledge, you may issue a search request using <search> query </search> at any time. The retrieval "
+    "system will provide you with the three most relevant documents enclosed in <documents> and </documents>. After "
+    "each search, you need to summarize and refine the existing documents in <refine> and </refine>. You may send "
+    "multiple search requests if needed. Once you have sufficient information, provide a concise final answer using "
+    "<answer> and </answer>. For example, <answer> Donald Trump </answer>. Question: {question}"
+)
+
+REWARD = AnswerOrEvidenceReward(
+    measure="f1",
+    rule="hotpotqa",  # code: token multisets, 0 where one side is yes or no and the other is not
+    tag="refine",
+    part="refinement",
+    bonus=0.1,
+)
+
+PAPER = search_r1.PAPER.but(
+    name="autorefine/paper",
+    protocol=SearchTags(
+        instruction=INSTRUCTION,
+        note="refine",
+        result="documents",
+        invalid_message=search_r1.INVALID,  # the loop is Search-R1's
+    ),
+    reward=REWARD,
+    algorithm=replace(search_r1.ALGORITHM, group_size=5),  # code; β, ε and k3 as in Search-R1
+    scale=replace(
+        search_r1.PAPER.scale,
+        top_k=3,  # the prompt's "three most relevant documents"
+        max_steps=6,  # code: 5 searches in training, then one turn that cannot search
+        max_new_tokens=512,  # code
+        max_passage_tokens=512,  # code, in training; its evaluation allows 3 searches of 1,024
+        max_context=6656 + 512,  # code: prompt and response
+        steps=300,  # code
+        batch=256,  # code; it makes five updates a batch, we make one
+        lr=1e-6,  # code
+        lr_warmup=0.0,  # code
+    ),
+    source="AutoRefine (Shi et al. 2025), its reward and the settings of the released scripts",
+)
+
+# Containment as released: any substring of the notes, yes and no included.
+CODE = PAPER.but(name="autorefine/code", variant="code", reward=replace(REWARD, containment="characters"))
+
+CPU = PAPER.but(
+    name="autorefine/cpu",
+    variant="cpu",
+    protocol=SearchTags(
+        instruction=(
+            "Answer the question. Think in <think></think>. Search with <search>query</search>; results come in "
+            "<documents></documents>. After each result refine it in <refine></refine>: keep what answers the "
+            "question. Give the final answer in <answer></answer>."
+        ),
+        note="refine",
+        result="documents",
+        invalid_message="\nI must search or answer.\n",
+    ),
+    algorithm=search_r1.CPU.algorithm,
+    scale=search_r1.CPU.scale,
+)
+
+RECIPES = {"paper": PAPER, "code": CODE, "cpu": CPU}
