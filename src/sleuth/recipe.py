@@ -14,6 +14,7 @@ import msgspec
 
 from sleuth.algorithms import ALGORITHMS
 from sleuth.algorithms.base import Algorithm
+from sleuth.encoders import ENCODERS
 from sleuth.errors import ConfigError
 from sleuth.judges import JUDGES
 from sleuth.protocols import PROTOCOLS
@@ -30,6 +31,8 @@ ROOMS: dict[str, Mapping[str, str]] = {
     "retrievers": RETRIEVERS,
     "rewards": REWARDS,
     "judges": JUDGES,
+    "encoders": ENCODERS,
+    "curricula": {"curriculum": "sleuth.rewards.curriculum:Curriculum"},
     "algorithms": ALGORITHMS,
     "scales": {"scale": "sleuth.scale:Scale"},
 }

@@ -7,7 +7,8 @@ whose author is "policy". No mask is stored beside tokens, so none can slip.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -88,6 +89,8 @@ class Segment:
     stop: StopReason = ""
     hits: tuple[Hit, ...] = ()
     """World only: the passages shown in this segment, after any were dropped for room."""
+    until: int = -1
+    """Index of the first segment written without seeing this one, since a backtrack dropped it; -1 = all see it."""
 
     def __post_init__(self) -> None:
         if self.author != "policy" and self.logprobs:
@@ -103,7 +106,7 @@ class Action:
     """What the policy decided in one of its segments."""
 
     kind: str
-    """"search", "answer", "refuse", "invalid", or a protocol's own kind."""
+    """"search", "answer", "refuse", "backtrack", "invalid", or a protocol's own kind."""
     text: str
     """The query, the answer or the reason; for "invalid", why it is invalid."""
     segment: int
@@ -123,6 +126,23 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class StepScore:
+    """What a step reward makes of one action."""
+
+    action: str
+    """Its kind."""
+    parts: dict[str, float]
+    """Raw values r_k, before weighting."""
+    weights: dict[str, float]
+    """Their weights w_k at this step, by the same names."""
+
+    @property
+    def total(self) -> float:
+        """Σ_k w_k r_k."""
+        return math.fsum(self.weights[name] * value for name, value in self.parts.items())
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """What a reward makes of a trajectory."""
 
@@ -131,6 +151,8 @@ class Score:
     """Named parts, such as {"answer": 0.0, "evaluation": 0.1}."""
     invalid: str = ""
     """Not empty: the reward could not be computed (say, a judge failed); the sample must not train."""
+    steps: tuple[StepScore, ...] = ()
+    """For rewards that score every action: one entry per action, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +190,22 @@ class Trajectory:
 
     @property
     def tokens(self) -> list[int]:
-        """All token ids, prompt first, length T."""
+        """All token ids, prompt first, length T. What the last segment saw only if nothing was dropped."""
         return [token for segment in self.segments for token in segment.tokens]
 
     @property
     def loss_mask(self) -> list[bool]:
         """True exactly where the policy wrote the token, length T. Derived, never stored."""
         return [s.author == "policy" for s in self.segments for _ in s.tokens]
+
+    @property
+    def has_drops(self) -> bool:
+        """Whether a backtrack took something out of the context, so that `tokens` is nobody's context."""
+        return any(segment.until >= 0 for segment in self.segments)
+
+    def context(self, index: int) -> list[int]:
+        """The token ids that segment `index` was written after: earlier segments, dropped ones left out."""
+        return [token for segment in seen(self.segments, index) for token in segment.tokens]
 
     @property
     def response_length(self) -> int:
@@ -192,6 +223,11 @@ class Trajectory:
     def scored(self, score: Score) -> Trajectory:
         """A copy that carries `score`."""
         return replace(self, score=score)
+
+
+def seen(segments: Sequence[Segment], index: int) -> list[Segment]:
+    """The segments that segment `index` is written after; `index` may be one past the last."""
+    return [segment for segment in segments[:index] if segment.until < 0 or index < segment.until]
 
 
 @dataclass(frozen=True, slots=True)

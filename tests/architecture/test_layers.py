@@ -10,8 +10,20 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "sleuth"
 
 LAYERS: list[set[str]] = [
-    {"types", "text", "errors", "scale", "registry", "storage", "files", "fields", "factbook", "__init__"},
-    {"datasets", "corpora", "retrievers", "protocols", "engines", "metrics"},
+    {
+        "types",
+        "text",
+        "errors",
+        "scale",
+        "registry",
+        "storage",
+        "lock",
+        "files",
+        "fields",
+        "factbook",
+        "__init__",
+    },
+    {"datasets", "corpora", "retrievers", "protocols", "engines", "encoders", "metrics"},
     {"judges"},
     {"rollouts", "rewards", "algorithms"},
     {"training", "evaluation", "serving"},
@@ -25,8 +37,8 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 OPEN_LAYERS = {0, 5}
 
 HEAVY = {
-    "torch": {"engines", "judges", "algorithms", "training"},
-    "transformers": {"engines", "judges", "algorithms", "training"},
+    "torch": {"engines", "encoders", "judges", "algorithms", "training"},
+    "transformers": {"engines", "encoders", "judges", "algorithms", "training"},
     "peft": {"training"},
     "tantivy": {"retrievers"},
     "bs4": {"corpora"},

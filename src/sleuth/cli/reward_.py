@@ -1,7 +1,8 @@
 """sleuth reward: score transcripts produced by any trainer or model with a recipe's reward.
 
 Input rows: {"question", "answers", "passages"?, "gold_ids"?, "segments": [{"by", "text"}]}.
-Output, a line each: {"total", "parts", "answer", "valid", "why"?}. A row that cannot be scored
+Output, a line each: {"total", "parts", "answer", "valid", "why"?, "steps"?}; `steps` where the
+reward scores every action: its kind, the raw value of each part, and their weights. A row that cannot be scored
 gives {"error": …} in its place, so that lines keep their correspondence, and the exit is non-zero.
 """
 
@@ -145,4 +146,6 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
         "answer": trajectory.answer,
         "valid": not trajectory.malformed,
     }
+    if score.steps:
+        result["steps"] = [{"action": s.action, **s.parts, "weights": s.weights} for s in score.steps]
     return result | ({"why": trajectory.malformed} if trajectory.malformed else {})

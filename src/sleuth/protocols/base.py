@@ -18,9 +18,13 @@ class Decision(NamedTuple):
     """What one stretch of model text decides."""
 
     kind: str
-    """"search", "answer", "refuse" or "invalid"."""
+    """"search", "answer", "refuse", "backtrack" or "invalid"."""
     text: str
     """Query, answer or reason; for "invalid", why."""
+
+
+NOTHING_TO_DROP = "backtrack with nothing to drop"
+"""The reason of an invalid backtrack, by which rewards know it from other invalid actions."""
 
 
 class AgentProtocol(ABC):
@@ -32,6 +36,10 @@ class AgentProtocol(ABC):
     """Strings that end a turn."""
     invalid_message: str = ""
     """What the environment replies to an invalid action; "" ends the episode instead."""
+    backtrack_message: str = ""
+    """What the environment replies to a backtrack; "" is nothing."""
+    refuses: bool = False
+    """True: the policy may refuse, so that unanswerable questions make sense."""
     retrieves_first: bool = False
     """True: search once with the question and put the passages in the prompt."""
 
@@ -54,8 +62,8 @@ class AgentProtocol(ABC):
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """What an expert who knows the gold hops would write next, for the warm start.
 
-        `shown` holds the hits of each search so far. None if the evidence needed was not found,
-        or if this protocol cannot be demonstrated.
+        `shown` holds the hits of each search so far, () for one that was dropped. None if the
+        evidence needed was not found, or if this protocol cannot be demonstrated.
         """
         return None
 

@@ -96,7 +96,7 @@ class SearchTags(AgentProtocol):
 
     def _check_turn(self, segment: Segment, after_result: bool) -> str:
         blocks = find_tags(segment.text, self.tags)
-        if loose := _outside(segment.text, blocks):
+        if loose := outside(segment.text, blocks):
             return f"text outside the tags: {loose[:40]!r}"
         names = [block.name for block in blocks]
         if not names or names[-1] not in ("search", "answer"):
@@ -113,7 +113,7 @@ class SearchTags(AgentProtocol):
         return write_turn(self.script, self.note, question, shown)
 
 
-def _outside(text: str, blocks: Sequence[Tag]) -> str:
+def outside(text: str, blocks: Sequence[Tag]) -> str:
     """What remains of a turn without its blocks."""
     rest, position = [], 0
     for block in blocks:

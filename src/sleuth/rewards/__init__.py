@@ -4,6 +4,7 @@ REWARDS = {
     "answer": "sleuth.rewards.answer:AnswerReward",
     "answer-or-evidence": "sleuth.rewards.answer:AnswerOrEvidenceReward",
     "arena": "sleuth.rewards.arena:ArenaReward",
+    "evo-rag": "sleuth.rewards.evo_rag:EvoRAGReward",
     "format-and-accuracy": "sleuth.rewards.arena:FormatAndAccuracyReward",
 }
 """Name → class, for recipes saved as JSON."""

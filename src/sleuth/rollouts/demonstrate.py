@@ -38,8 +38,14 @@ def demonstrate(
         tried += len(batch)
         episodes = (Episode.start(q, 0, 0, retriever, protocol, limits) for q in batch)
         groups = play(episodes, lambda active: [_write(e, tokenizer) for e in active], tokenizer)
-        kept.extend(t for (t,) in groups if t.ending == "answered" and not t.malformed and not t.fault)
+        kept.extend(t for (t,) in groups if _is_complete(t))
     return kept[:wanted], tried - len(kept)
+
+
+def _is_complete(trajectory: Trajectory) -> bool:
+    """Whether the script came to its own end: an answer, or a refusal where there is none."""
+    wanted = "answered" if trajectory.question.answerable else "refused"
+    return trajectory.ending == wanted and not trajectory.malformed and not trajectory.fault
 
 
 def _write(episode: Episode, tokenizer: Tokenizer) -> Completion:

