@@ -38,9 +38,7 @@ def answer(text: str) -> tuple[str, str]:
 REFUSE = ("model", "<think>t</think><refuse>nothing found</refuse>")
 
 
-def score(
-    *segments: tuple[str, str], question: Question = QUESTION, reward: EvoRAGReward = REWARD
-) -> Score:
+def score(*segments: tuple[str, str], question: Question = QUESTION, reward: EvoRAGReward = REWARD) -> Score:
     (result,) = reward.score([read_transcript(PROTOCOL, question, segments)])
     return result
 

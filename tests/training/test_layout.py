@@ -1,7 +1,9 @@
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sleuth.training.layout import Row, plan, row
+from sleuth.errors import TrainingError
+from sleuth.training.layout import Row, plan, row, unfold
 from sleuth.types import Question, Segment, Trajectory
 
 
@@ -28,6 +30,42 @@ def test_a_row_ends_with_the_last_policy_token():
     )
     assert row(4, Trajectory(Question("q", "?", ()), segments)) == Row(4, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))
     assert row(0, Trajectory(Question("q", "?", ()), segments[:1])) is None
+
+
+BACKTRACKED = Trajectory(
+    Question("q", "?", ()),
+    (
+        Segment("prompt", "", (1, 2)),
+        Segment("policy", "", (3,), until=4),
+        Segment("world", "", (4, 5), until=4),
+        Segment("policy", "", (6, 7)),
+        Segment("world", "", (8,)),
+        Segment("policy", "", (9,)),
+    ),
+)
+
+
+def test_a_backtrack_splits_a_trajectory_into_the_contexts_it_was_written_in():
+    with pytest.raises(TrainingError, match="backtracked"):
+        row(0, BACKTRACKED)
+    parts = unfold(BACKTRACKED)
+    assert [row(i, part) for i, part in enumerate(parts)] == [
+        Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6)),
+        # The dropped search is gone; the turn that dropped it is context, not trained again.
+        Row(1, (1, 2, 6, 7, 8, 9), (5,)),
+    ]
+    assert sum(part.response_length for part in parts) == BACKTRACKED.response_length
+
+
+def test_a_trajectory_without_a_backtrack_is_its_only_part():
+    plain = Trajectory(Question("q", "?", ()), BACKTRACKED.segments[:1])
+    assert unfold(plain) == [plain]
+
+
+def test_a_backtrack_at_the_end_leaves_nothing_after_it():
+    cut = Trajectory(BACKTRACKED.question, BACKTRACKED.segments[:4])
+    (part,) = unfold(cut)
+    assert row(0, part) == Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))
 
 
 def test_groups_share_their_own_prompt():
