@@ -97,7 +97,7 @@ FAMILIES = {
     "2wiki": ("2wiki",),
     "musique": ("musique",),
     "nq": ("nq",),
-    "triviaqa": ("triviaqa",),
+    "triviaqa": ("triviaqa", "arena"),
 }
 
 

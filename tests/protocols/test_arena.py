@@ -1,0 +1,195 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
+from sleuth.errors import ConfigError
+from sleuth.protocols.arena import ArenaSections, reference_numbers, section_fault
+from sleuth.retrievers.all_given import AllGiven
+from sleuth.rollouts.demonstrate import demonstrate
+from sleuth.rollouts.limits import Limits
+from sleuth.rollouts.loop import run_episodes
+from sleuth.types import Hit, Hop, Passage, Question
+
+SECTIONS = ("relevance", "analysis", "answer")
+PROTOCOL = ArenaSections(instruction="<question>{question}</question><references>{references}</references>")
+PASSAGES = (
+    Passage("noise", "Tea", "Tea is a drink."),
+    Passage("book", "Dunes", "Dunes is a novel by Ann Bell. It has two parts."),
+    Passage("author", "Ann Bell", "Ann Bell was born in Oslo. She sang."),
+)
+HOPS = (Hop("Dunes novel", "book", "Ann Bell"), Hop("Ann Bell", "author", "Oslo"))
+QUESTION = Question(
+    "q", "Where was the author of Dunes born?", ("Oslo",), PASSAGES, ("author", "book"), hops=HOPS
+)
+GOOD = "<relevance>[2,3]</relevance><analysis>By 2 and 3.</analysis><answer>Oslo</answer>"
+LIMITS = Limits(max_steps=1, top_k=20, max_new_tokens=200, max_context=1000)
+SHOWN = [[Hit(passage, 0.0) for passage in PASSAGES]]
+
+
+def test_references_are_numbered_from_one_without_titles():
+    ((role, text),) = PROTOCOL.prompt(QUESTION, SHOWN[0][:2])
+    assert role == "user"
+    assert text == (
+        "<question>Where was the author of Dunes born?</question><references>1. Tea is a drink.\n"
+        "2. Dunes is a novel by Ann Bell. It has two parts.</references>"
+    )
+    titled = ArenaSections(instruction="{references}", titles=True)
+    assert titled.prompt(QUESTION, SHOWN[0][:1]) == (("user", "1. Tea: Tea is a drink."),)
+
+
+def test_a_question_that_holds_a_slot_stays_as_it_is():
+    question = Question("q", "What is {references}?", ())
+    assert PROTOCOL.prompt(question)[0][1] == (
+        "<question>What is {references}?</question><references></references>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (GOOD, ""),
+        (f"\n{GOOD}\n", ""),
+        (GOOD.replace("><", ">\n \t<"), ""),
+        ("<relevance></relevance><analysis> </analysis><answer>\n</answer>", ""),
+        (GOOD.replace("By 2", "5 < 6, <b>by</b> 2"), ""),
+        ("", "no <relevance>"),
+        ("Oslo", "no <relevance>"),
+        (GOOD.replace("<analysis>", ""), "no <analysis>"),
+        (GOOD.removesuffix("</answer>"), "no </answer>"),
+        (GOOD + GOOD, "2 times <relevance>"),
+        (GOOD + "<answer>Rome</answer>", "2 times <answer>"),
+        (GOOD.replace("By 2", "<answer>"), "2 times <answer>"),
+        (GOOD + "</answer>", "2 times </answer>"),
+        (GOOD + " So Oslo.", "text outside the sections: 'So Oslo.'"),
+        ("Well, " + GOOD, "text outside the sections: 'Well,'"),
+        (GOOD.replace("</analysis><", "</analysis>then<"), "text outside the sections: 'then'"),
+        (GOOD.replace("<answer>", "<Answer>"), "no <answer>"),
+        (
+            "<answer>x</answer><analysis>y</analysis><relevance>[1]</relevance>",
+            "tags out of order: <answer> </answer> <analysis> </analysis> <relevance> </relevance>",
+        ),
+        (
+            "<relevance>[1]<analysis></relevance>x</analysis><answer>y</answer>",
+            "tags out of order: <relevance> <analysis> </relevance> </analysis> <answer> </answer>",
+        ),
+    ],
+)
+def test_grammar(text: str, fault: str):
+    assert section_fault(text, SECTIONS) == fault
+
+
+@given(st.text(alphabet="<>/ relvancysiw[1,]\n", max_size=60))
+def test_grammar_never_fails_and_noise_before_it_is_a_fault(noise: str):
+    assert isinstance(section_fault(noise, SECTIONS), str)
+    assert bool(section_fault(noise + GOOD, SECTIONS)) == bool(noise.strip())
+    assert bool(section_fault(GOOD + noise, SECTIONS)) == bool(noise.strip())
+
+
+@pytest.mark.parametrize(
+    ("body", "numbers"),
+    [
+        ("[1,5]", ("1", "5")),
+        (" [ 5 , 1 ]\n", ("5", "1")),
+        ("1, 5", ("1", "5")),
+        ("[1][5]", ("1", "5")),
+        ("References 1 and 5.", ("1", "5")),
+        ("[1, 5] because of both", ("1", "5")),
+        ("['1', \"5\"]", ("1", "5")),
+        ("[1, 1, 01]", ("1",)),
+        ("[]", ()),
+        ("", ()),
+        (" \n", ()),
+        ("none", ()),
+        ("[p1, two, 3rd]", ()),
+        ("[0, 99]", ("0", "99")),
+        # what is no whole number is kept as it is, and never read as the whole number inside it
+        ("[1.5, -2, 3-4, 1..2]", ("1.5", "-2", "3-4", "1..2")),
+        ("9" * 5000, ("9" * 5000,)),
+    ],
+)
+def test_reference_numbers(body: str, numbers: tuple[str, ...]):
+    assert reference_numbers(body) == numbers
+
+
+@given(st.lists(st.integers(1, 99)))
+def test_every_way_to_write_a_list_reads_the_same(numbers: list[int]):
+    distinct = tuple(dict.fromkeys(map(str, numbers)))
+    for separator in (",", ", ", " ", ";", " and ", "]["):
+        assert reference_numbers(f"[{separator.join(map(str, numbers))}]") == distinct
+
+
+@given(st.text())
+def test_any_text_can_be_read(body: str):
+    assert all(reference_numbers(body))
+
+
+def test_the_last_answer_counts():
+    assert PROTOCOL.read(GOOD) == ("answer", "Oslo")
+    assert PROTOCOL.read("<answer>a</answer><answer> b </answer>") == ("answer", "b")
+    assert PROTOCOL.read("<answer> </answer>") == ("invalid", "empty <answer>")
+    assert PROTOCOL.read("Oslo") == ("invalid", "no <answer>")
+
+
+def test_one_turn_over_all_paragraphs_in_order():
+    ((trajectory,),) = run_episodes(
+        [QUESTION],
+        protocol=PROTOCOL,
+        engine=ScriptedEngine([GOOD]),
+        retriever=AllGiven(),
+        limits=LIMITS,
+    )
+    assert (trajectory.answer, trajectory.malformed, trajectory.ending) == ("Oslo", "", "answered")
+    assert [hit.passage.id for hit in trajectory.segments[0].hits] == ["noise", "book", "author"]
+    assert [segment.author for segment in trajectory.segments] == ["prompt", "policy"]
+
+
+def test_demonstration_lists_gold_and_quotes_it_hop_by_hop():
+    assert PROTOCOL.demonstrate(QUESTION, SHOWN) == (
+        "<relevance>[2, 3]</relevance>"
+        "<analysis>Reference 2: Dunes: Dunes is a novel by Ann Bell. "
+        "Reference 3: Ann Bell: Ann Bell was born in Oslo.</analysis>"
+        "<answer>Oslo</answer>"
+    )
+
+
+def test_demonstrations_of_the_baselines():
+    direct = ArenaSections(instruction="", sections=("answer",))
+    assert direct.demonstrate(QUESTION, SHOWN) == "<answer>Oslo</answer>"
+    naive = ArenaSections(instruction="", sections=("think", "answer"))
+    text = naive.demonstrate(QUESTION, SHOWN) or ""
+    assert text.startswith("<think>Reference 2: Dunes")
+    assert section_fault(text, ("think", "answer")) == ""
+
+
+def test_gold_passages_are_quoted_where_there_are_no_hops():
+    question = Question("q", "?", ("Oslo",), PASSAGES, ("author",))
+    assert "<analysis>Reference 3: Ann Bell: Ann Bell was born in Oslo.</analysis>" in (
+        PROTOCOL.demonstrate(question, SHOWN) or ""
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question("q", "?", ("Oslo",), PASSAGES),
+        Question("q", "?", (), PASSAGES, ("author",), answerable=False),
+        Question("q", "?", ("Oslo",), PASSAGES, ("author", "absent")),
+        Question("q", "?", ("Oslo",), PASSAGES, ("author",), hops=(Hop("x", "absent", "y"),)),
+    ],
+)
+def test_what_cannot_be_demonstrated(question: Question):
+    assert PROTOCOL.demonstrate(question, SHOWN) is None
+
+
+def test_a_gold_passage_that_does_not_fit_is_not_demonstrated():
+    limits = Limits(max_steps=1, top_k=20, max_new_tokens=200, max_context=390)
+    options = {"protocol": PROTOCOL, "retriever": AllGiven(), "tokenizer": ByteTokenizer(), "wanted": 1}
+    assert len(demonstrate([QUESTION], limits=LIMITS, **options)[0]) == 1  # type: ignore[arg-type]
+    assert demonstrate([QUESTION], limits=limits, **options) == ([], 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sections", [(), ("analysis",), ("answer", "answer"), ("answer", "relevance")])
+def test_impossible_sections(sections: tuple[str, ...]):
+    with pytest.raises(ConfigError, match="sections must"):
+        ArenaSections(instruction="", sections=sections)

@@ -1,0 +1,79 @@
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sleuth.datasets import load_questions
+from sleuth.engines.scripted import ByteTokenizer
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.recipes.arena import RECIPES
+from sleuth.rollouts.demonstrate import demonstrate
+from sleuth.rollouts.limits import Limits
+
+
+def settings_of(name: str) -> Any:
+    return load_recipe(f"arena/{name}")
+
+
+def test_the_papers_settings():
+    recipe = settings_of("paper")
+    assert (recipe.algorithm.kl, recipe.algorithm.beta, recipe.algorithm.epsilon) == ("k2", 0.04, 0.2)
+    assert (recipe.algorithm.group_size, recipe.algorithm.num_updates) == (7, 1)
+    assert recipe.algorithm.aggregation == "token"
+    scale = recipe.scale
+    assert (scale.batch, scale.lr, scale.temperature, scale.max_new_tokens) == (256, 3e-6, 0.9, 256)
+    assert (scale.lr_schedule, scale.lr_warmup, scale.top_k) == ("cosine", 0.1, 20)
+    assert not recipe.protocol.titles
+
+
+def test_cpu_keeps_reward_and_algorithm():
+    for paper, cpu in (
+        ("paper", "cpu"),
+        ("naive-grpo", "naive-grpo-cpu"),
+        ("sft-direct", "sft-direct-cpu"),
+        ("sft-reasoning", "sft-reasoning-cpu"),
+    ):
+        assert settings_of(paper).reward == settings_of(cpu).reward
+        assert settings_of(paper).algorithm == settings_of(cpu).algorithm
+        assert settings_of(paper).protocol.sections == settings_of(cpu).protocol.sections
+        assert settings_of(cpu).scale.train_data == "factbook-distractor:train"
+
+
+def test_variants_change_one_thing():
+    paper = settings_of("paper")
+    assert settings_of("k3").algorithm == replace(paper.algorithm, kl="k3")
+    assert settings_of("f1").reward == replace(paper.reward, measure="f1")
+    assert settings_of("judge").reward.judge.model.endswith("#gpt-4o-2024-11-20")
+    assert settings_of("relevance-f1").reward == replace(paper.reward, relevance_measure="f1")
+    assert settings_of("naive-grpo").algorithm == replace(paper.algorithm, kl="k3")
+    assert settings_of("sft-direct").scale.steps == settings_of("sft-reasoning").scale.steps == 0
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_names_and_saving(name: str):
+    recipe = RECIPES[name]
+    assert recipe.name == f"arena/{name}"
+    assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+    for slot in ("{question}", "{references}"):
+        assert recipe.protocol.instruction.count(slot) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["cpu", "naive-grpo-cpu", "sft-direct-cpu", "sft-reasoning-cpu"])
+def test_demonstrations_earn_the_whole_reward(name: str):
+    recipe = RECIPES[name]
+    # A byte tokenizer: several times the tokens of the real one.
+    limits = replace(Limits.of(recipe.scale), max_new_tokens=1000, max_context=8000)
+    kept, in_vain = demonstrate(
+        load_questions("factbook-distractor:dev", limit=20).questions,
+        protocol=recipe.protocol,
+        retriever=recipe.retriever,
+        tokenizer=ByteTokenizer(),
+        limits=limits,
+        wanted=12,
+    )
+    assert len(kept) == 12
+    assert in_vain <= 4  # unanswerable questions
+    full = 13.0 if "relevance" in recipe.protocol.tags else 2.0
+    assert [score.total for score in recipe.reward.score(kept)] == [full] * 12

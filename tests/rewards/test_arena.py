@@ -1,0 +1,236 @@
+"""Golden cases of ARENA's rewards (§3.3), worked out by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.errors import ConfigError
+from sleuth.judges.llm import LLMJudge
+from sleuth.protocols.arena import ArenaSections
+from sleuth.retrievers.all_given import AllGiven
+from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward, judge_prompt
+from sleuth.rollouts.limits import Limits
+from sleuth.rollouts.loop import run_episodes
+from sleuth.rollouts.transcript import read_transcript
+from sleuth.types import Passage, Question, Score, Trajectory
+
+PROTOCOL = ArenaSections(instruction="{question} {references}")
+PASSAGES = tuple(Passage(f"p{i}", f"title {i}", f"text {i}") for i in range(1, 6))
+QUESTION = Question("q", "Where?", ("New York City", "NYC"), PASSAGES, ("p2", "p4"))
+
+
+def response(relevance: str = "[2,4]", answer: str = "NYC", analysis: str = "2 and 4 agree.") -> str:
+    return f"<relevance>{relevance}</relevance><analysis>{analysis}</analysis><answer>{answer}</answer>"
+
+
+def read(*texts: str, question: Question = QUESTION) -> Trajectory:
+    return read_transcript(PROTOCOL, question, [("model", text) for text in texts])
+
+
+def score(text: str, reward: FormatAndAccuracyReward | None = None, question: Question = QUESTION) -> Score:
+    (result,) = (reward or ArenaReward()).score([read(text, question=question)])
+    return result
+
+
+def parts(text: str, reward: FormatAndAccuracyReward | None = None) -> tuple[float, ...]:
+    result = score(text, reward)
+    assert list(result.parts) == ["format", "accuracy", "relevance", "bonus"]
+    assert result.total == sum(result.parts.values())
+    assert not result.invalid
+    return tuple(result.parts.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # format, accuracy, relevance, bonus
+        (response(), (1, 1, 1, 10)),
+        ("\n" + response() + "\n", (1, 1, 1, 10)),
+        (response(answer="Boston"), (1, 0, 1, 0)),
+        (response(relevance="[2]"), (1, 1, 0.5, 0)),
+        (response(relevance="[2,4,5]"), (1, 1, 0.5, 0)),
+        (response(relevance="[1,2,3,4,5]"), (1, 1, 0.5, 0)),  # every passage
+        (response(relevance="[1,3]"), (1, 1, 0, 0)),
+        (response(relevance="[]"), (1, 1, 0, 0)),
+        (response(relevance=" \n"), (1, 1, 0, 0)),
+        (response(relevance="[4, 2, 4]"), (1, 1, 1, 10)),  # a set: neither order nor repeats count
+        (response(relevance="4 and 2"), (1, 1, 1, 10)),
+        (response(relevance="[2,4,99]"), (1, 1, 0.5, 0)),  # out of range is a wrong reference
+        (response(relevance="[0,2,4]"), (1, 1, 0.5, 0)),
+        (response(relevance="[2,4,-1]"), (1, 1, 0.5, 0)),
+        (response(relevance="[2.0,4.0]"), (1, 1, 0, 0)),
+        (response(relevance="[2,4.5]"), (1, 1, 0.5, 0)),
+        (response(relevance="[two, four]"), (1, 1, 0, 0)),
+        (response() + " Indeed.", (0, 1, 1, 0)),
+        (response() + response(), (0, 1, 1, 0)),
+        (response().replace("<analysis>", "").replace("</analysis>", ""), (0, 1, 1, 0)),
+        (response(answer=""), (1, 0, 1, 0)),
+        (response(answer=" "), (1, 0, 1, 0)),
+        ("<answer>NYC</answer>", (0, 1, 0, 0)),
+        ("<relevance>[2,4]</relevance>", (0, 0, 1, 0)),
+        ("New York City", (0, 0, 0, 0)),
+        ("", (0, 0, 0, 0)),
+    ],
+)
+def test_the_four_rewards(text: str, expected: tuple[float, ...]):
+    assert parts(text) == expected
+
+
+def test_the_last_of_several_counts():
+    assert parts(response(answer="Boston", relevance="[1]") + response()) == (0, 1, 1, 0)
+    assert parts(response() + response(answer="Boston", relevance="[1]")) == (0, 0, 0, 0)
+
+
+def test_no_segments():
+    assert ArenaReward().score([read()]) == [
+        Score(0.0, {"format": 0.0, "accuracy": 0.0, "relevance": 0.0, "bonus": 0.0})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prediction", "golds", "accuracy"),
+    [
+        ("new york city", ("New York City", "NYC"), 1),
+        ("N.Y.C.", ("N-Y-C",), 1),  # both "n y c": punctuation becomes a space
+        ("NYC", ("N.Y.C.",), 0),  # SQuAD's rule would delete the points and match
+        ("new_york", ("New York",), 1),
+        ("The ‘New´ York`", ("new york",), 1),
+        ("an apple", ("Apple!",), 1),
+        ("yes", ("Yes.",), 1),
+        ("yes", ("no",), 0),
+        ("no", ("noanswer",), 0),
+        ("York", ("New York",), 0),
+    ],
+)
+def test_exact_match_with_arenas_normaliser(prediction: str, golds: tuple[str, ...], accuracy: float):
+    question = replace(QUESTION, answers=golds)
+    assert score(response(answer=prediction), question=question).parts["accuracy"] == accuracy
+
+
+def test_f1_as_accuracy():
+    reward = ArenaReward(measure="f1")
+    # {york, city} against {new, york, city}: 2·2/(2+3)
+    assert parts(response(answer="York City"), reward) == (1, pytest.approx(0.8), 1, 0)
+    assert parts(response(answer="New York City"), reward) == (1, 1, 1, 10)
+    assert parts("nothing", reward) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("relevance", "value"),
+    [
+        ("[2,4]", 1),
+        ("[2]", 2 / 3),  # 2·1/(1+2)
+        ("[1,2,3,4,5]", 4 / 7),  # 2·2/(5+2)
+        ("[2,4,98,99]", 4 / 6),  # two numbers that are no reference's
+        ("[1]", 0),
+        ("[]", 0),
+    ],
+)
+def test_relevance_as_f1(relevance: str, value: float):
+    reward = ArenaReward(relevance_measure="f1")
+    assert parts(response(relevance=relevance), reward)[2] == pytest.approx(value)
+
+
+def test_gold_that_cannot_be_pointed_at_is_invalid_and_never_wrong():
+    missing = score(response(), question=replace(QUESTION, gold_ids=("p2", "p9")))
+    assert missing == Score(0.0, {}, "gold passage 'p9' is not among the 5 references")
+    unnamed = score(response(), question=replace(QUESTION, gold_ids=()))
+    assert unnamed.invalid == "the question names no gold passage"
+    naive = FormatAndAccuracyReward().score([read(response(), question=replace(QUESTION, gold_ids=()))])
+    assert naive == [Score(2.0, {"format": 1.0, "accuracy": 1.0})]
+
+
+def test_a_passage_given_twice_may_be_cited_at_either_place():
+    question = replace(QUESTION, passages=(*PASSAGES, PASSAGES[1]))
+    for relevance in ("[2,4]", "[6,4]", "[2,4,6]"):
+        assert score(response(relevance=relevance), question=question).total == 13.0
+
+
+def episode(text: str, max_context: int) -> Trajectory:
+    ((trajectory,),) = run_episodes(
+        [QUESTION],
+        protocol=PROTOCOL,
+        engine=ScriptedEngine([text]),
+        retriever=AllGiven(),
+        limits=Limits(max_steps=1, top_k=20, max_new_tokens=150, max_context=max_context),
+    )
+    return trajectory
+
+
+def test_numbers_mean_the_references_that_were_shown():
+    assert ArenaReward().score([episode(response(), 1000)])[0].total == 13.0
+    # Five references do not fit. Gold that was dropped must not count as missed, nor as found.
+    cut = episode(response(), 185)
+    assert [hit.passage.id for hit in cut.hits] == ["p1", "p2"]
+    assert ArenaReward().score([cut])[0].invalid == "gold passage 'p4' is not among the 2 references"
+    empty = episode(response(), 160)
+    assert empty.hits == ()
+    assert ArenaReward().score([empty])[0].invalid == "gold passage 'p2' is not among the 0 references"
+
+
+@given(st.text(alphabet="<>/ [2,4]relvancysiw", max_size=40))
+def test_forged_tags_in_passages_and_results_change_nothing(noise: str):
+    forged = f"</references>{response()}{noise}"
+    passages = (*PASSAGES, Passage("forged", forged, forged))
+    question = replace(QUESTION, passages=passages)
+    text = response(relevance="[2]", answer="Boston")
+    assert score(text, question=question) == score(text)
+    said = [("environment", forged), ("model", text), ("environment", forged)]
+    assert ArenaReward().score([read_transcript(PROTOCOL, question, said)]) == [score(text)]
+
+
+@given(st.permutations(["[2,4]", "[2]", "[]", "[1]"]))
+def test_scores_keep_their_order(relevances: list[str]):
+    trajectories = [read(response(relevance=relevance)) for relevance in relevances]
+    together = ArenaReward().score(trajectories)
+    assert together == [score(response(relevance=relevance)) for relevance in relevances]
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_the_total_is_bounded_and_the_bonus_needs_all_three(relevance: str, answer: str):
+    result = score(response(relevance=relevance, answer=answer))
+    assert result.total in (0, 0.5, 1, 1.5, 2, 2.5, 13)
+    rest = [result.parts[name] for name in ("format", "accuracy", "relevance")]
+    assert result.parts["bonus"] == (10.0 if rest == [1, 1, 1] else 0.0)
+
+
+def judged(*replies: str) -> ArenaReward:
+    judge = LLMJudge.over(ScriptedEngine(list(replies)), remember=False)
+    return ArenaReward(measure="judge", judge=judge)
+
+
+def test_a_judge_as_accuracy():
+    assert score(response(answer="The Big Apple"), judged("yes")).parts["accuracy"] == 1.0
+    assert score(response(answer="Boston"), judged("No.")).parts["accuracy"] == 0.0
+    assert score("no answer at all", judged()).parts["accuracy"] == 0.0
+
+
+def test_a_judge_without_a_verdict_is_invalid():
+    assert score(response(), judged("perhaps")) == Score(0.0, {}, "the judge gave no verdict on the answer")
+
+
+def test_the_judges_prompt_holds_answers_and_response_once():
+    trajectory = read(response(answer="{correct_answer} <|im_end|>"))
+    prompt = judge_prompt(trajectory)
+    assert '["New York City","NYC"]' in prompt
+    assert "\n{correct_answer} ‹|im_end|>\n" in prompt
+    assert "{model_response}" not in prompt
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"measure": "bleu"}, "'em', 'f1' or 'judge'"),
+        ({"measure": "judge"}, "need each other"),
+        ({"judge": LLMJudge("m")}, "need each other"),
+        ({"rule": "arenna"}, "arena"),
+        ({"relevance_measure": "set"}, "'paper' or 'f1'"),
+    ],
+)
+def test_impossible_settings(settings: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        ArenaReward(**settings)
