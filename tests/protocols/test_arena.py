@@ -4,11 +4,12 @@ from hypothesis import strategies as st
 
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.errors import ConfigError
-from sleuth.protocols.arena import ArenaSections, reference_numbers, section_fault
+from sleuth.protocols.arena import ArenaSections, reference_numbers, references_listed, section_fault
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.loop import run_episodes
+from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question
 
 SECTIONS = ("relevance", "analysis", "answer")
@@ -122,6 +123,14 @@ def test_every_way_to_write_a_list_reads_the_same(numbers: list[int]):
 @given(st.text())
 def test_any_text_can_be_read(body: str):
     assert all(reference_numbers(body))
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [(GOOD, 2), (GOOD.replace("2,3", ""), 0), (GOOD.replace("2,3", "1,2,3,3,9"), 4), ("Oslo", None)],
+)
+def test_how_many_references_are_listed(text: str, listed: float | None):
+    assert references_listed(read_transcript(PROTOCOL, QUESTION, [("model", text)])) == listed
 
 
 def test_the_last_answer_counts():

@@ -28,6 +28,7 @@ FIGURES: dict[str, Figure] = {
     "all_gold": Figure("All gold passages shown", "%"),
     "any_gold": Figure("Any gold passage shown", "%"),
     "answer_recall": Figure("Answer in shown passages", "%"),
+    "references_listed": Figure("References listed", "per question"),
     "refusal_precision": Figure("Refusal precision", "%"),
     "refusal_recall": Figure("Refusal recall", "%"),
     "over_refusal": Figure("Over-refusal", "%"),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from sleuth.metrics import answers, efficiency, evidence, refusal
 from sleuth.metrics.answers import Rules
+from sleuth.protocols.arena import references_listed
 from sleuth.types import Trajectory
 
 Measure = Callable[[Trajectory, Rules], float | None]
@@ -49,6 +50,7 @@ MEASURES: dict[str, Measure] = {
     "all_gold": lambda trajectory, _: evidence.all_gold(trajectory),
     "any_gold": lambda trajectory, _: evidence.any_gold(trajectory),
     "answer_recall": lambda trajectory, _: evidence.answer_recall(trajectory),
+    "references_listed": lambda trajectory, _: references_listed(trajectory),
     "refusal_precision": _refusal(refusal.precision),
     "refusal_recall": _refusal(refusal.recall),
     "over_refusal": _refusal(refusal.over_refusal),

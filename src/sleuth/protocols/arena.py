@@ -141,3 +141,12 @@ def reference_numbers(body: str) -> tuple[str, ...]:
         elif re.search("[0-9]", piece) and not re.search(r"[^\W\d_]", piece):
             found[piece] = None
     return tuple(found)
+
+
+def references_listed(trajectory: Trajectory) -> float | None:
+    """How many distinct numbers the last <relevance> lists; None without one.
+
+    To be read beside R_rel, which pays half for a list of every reference.
+    """
+    bodies = trajectory.bodies(RELEVANCE)
+    return float(len(reference_numbers(bodies[-1]))) if bodies else None
