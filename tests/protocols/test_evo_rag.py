@@ -115,7 +115,7 @@ def test_detours_are_a_fixed_share():
     assert 0.25 < share < 0.35
 
 
-def test_what_has_no_answer_is_refused_after_one_search():
+def test_what_has_no_answer_is_refused_after_a_search():
     question = Question("u", "Who rules Atlantis?", (), answerable=False)
     assert PROTOCOL.demonstrate(question, []) == (
         "<think>I need to find Who rules Atlantis.</think><search>Who rules Atlantis?</search>"
@@ -123,3 +123,12 @@ def test_what_has_no_answer_is_refused_after_one_search():
     refusal = PROTOCOL.demonstrate(question, [NOISE])
     assert refusal is not None
     assert PROTOCOL.read(refusal).kind == "refuse"
+
+
+def test_a_refusal_follows_the_hops_there_are():
+    question = Question("u", "Who rules it?", (), answerable=False, hops=KNOWN.hops)
+    assert PROTOCOL.demonstrate(question, []) == PROTOCOL.demonstrate(KNOWN, [])
+    for found in (GOLD, NOISE):
+        refusal = PROTOCOL.demonstrate(question, [found])
+        assert refusal is not None
+        assert PROTOCOL.read(refusal).kind == "refuse"

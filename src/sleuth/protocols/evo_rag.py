@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sleuth.protocols.base import AgentProtocol, Decision, find_tags
 from sleuth.protocols.demonstration import Script, write_turn
@@ -101,7 +101,7 @@ class EvoRAG(AgentProtocol):
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """Search hop by hop and answer, now and then after a detour; refuse what has no answer.
 
-        A refusal comes after one search for the whole question. None if a hop was missed.
+        None if a hop of an answerable question was missed.
         """
         if not question.answerable:
             return self._refuse(question, shown)
@@ -115,6 +115,11 @@ class EvoRAG(AgentProtocol):
         return write_turn(self.script, "", question, shown)
 
     def _refuse(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str:
+        """Follow what hops there are, or search for the whole question; then refuse."""
+        if question.hops and len(shown) < len(question.hops):
+            turn = write_turn(self.script, "", replace(question, answers=(self.unanswerable,)), shown)
+            if turn is not None:
+                return turn
         if not shown:
             return f"<think>{self._plan(question)}</think><search>{question.text}</search>"
         return f"<think>{self.useless}</think><refuse>{self.unanswerable}</refuse>"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from sleuth.engines.base import Completion, Message, Request, Tokenizer
 from sleuth.protocols.base import NOTHING_TO_DROP, AgentProtocol, Decision, find_tags
 from sleuth.retrievers.base import Retriever
-from sleuth.rollouts.backtrack import drop, last_search
+from sleuth.rollouts.backtrack import drop, last_search, undo_drops
 from sleuth.rollouts.limits import Limits
 from sleuth.text import neutralise
 from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory, seen
@@ -77,6 +77,36 @@ class Episode:
         neutral = replace(question, text=neutralise(question.text).strip())
         own_seed = derive_seed(seed, question.dataset, question.id, sample)
         return cls(neutral, question, sample, own_seed, retriever.for_question(question), protocol, limits)
+
+    @classmethod
+    def fork(
+        cls,
+        trajectory: Trajectory,
+        index: int,
+        sample: int,
+        retriever: Retriever,
+        protocol: AgentProtocol,
+        limits: Limits,
+    ) -> Episode:
+        """A new episode that goes on from what was there before policy segment `index` was written.
+
+        Its context is, token for token, the one that segment was written in; its samples differ
+        from the trajectory's and from those of other `sample` numbers.
+        """
+        episode = cls.start(trajectory.question, sample, 0, retriever, protocol, limits)
+        episode.seed = derive_seed("fork", trajectory.seed, index, sample)
+        segments = undo_drops(trajectory.segments[:index])
+        episode.segments = segments
+        episode.actions = [action for action in trajectory.actions if action.segment < index]
+        episode.fields = [field for field in trajectory.fields if field.segment < index]
+        episode.steps = sum(segment.author == "policy" for segment in segments)
+        turns = protocol.prompt(episode.question, segments[0].hits)
+        episode.prompt = tuple(Message(*turn) for turn in turns)
+        episode.tokens, episode.messages = see(segments, episode.prompt)
+        searches = [action.segment for action in episode.actions if action.kind == "search"]
+        first = [segments[0].hits] if segments[0].hits else []
+        episode.shown = [*first, *(() if segments[s].until >= 0 else segments[s + 1].hits for s in searches)]
+        return episode
 
     def open(self, hits: Sequence[Hit], tokenizer: Tokenizer) -> None:
         """Write the prompt, dropping passages from the end until a whole turn fits after it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sleuth.errors import ConfigError
 from sleuth.scale import Scale
@@ -36,3 +36,7 @@ class Limits:
     def of(cls, scale: Scale) -> Limits:
         """The limits a recipe's scale asks for."""
         return cls(**{name: getattr(scale, name) for name in cls.__dataclass_fields__})
+
+    def within(self, context_length: int) -> Limits:
+        """These limits for a model that holds no more than `context_length` tokens."""
+        return replace(self, max_context=min(self.max_context, context_length))

@@ -44,24 +44,29 @@ def run_episodes(
     faults (Trajectory.fault); EngineError is raised, since nothing can go on without a model.
     `sampling` gives temperature and top-p; stop strings and lengths come from protocol and limits.
     """
-    limits = replace(limits, max_context=min(limits.max_context, engine.context_length))
-    turn = replace(sampling, stop=protocol.stops, max_new_tokens=limits.max_new_tokens)
-
-    def write(episodes: Sequence[Episode]) -> list[Completion]:
-        return engine.generate([episode.request() for episode in episodes], turn)
-
+    limits = limits.within(engine.context_length)
     return play(
         (
             Episode.start(q, sample, seed, retriever, protocol, limits)
             for q in questions
             for sample in range(samples)
         ),
-        write,
+        model_writer(engine, protocol, limits, sampling),
         engine.tokenizer,
         group_size=samples,
         width=width,
         on_done=on_done,
     )
+
+
+def model_writer(engine: Engine, protocol: AgentProtocol, limits: Limits, sampling: Sampling) -> Writer:
+    """The model as a writer: turns end at the protocol's stop strings and the limits' length."""
+    turn = replace(sampling, stop=protocol.stops, max_new_tokens=limits.max_new_tokens)
+
+    def write(episodes: Sequence[Episode]) -> list[Completion]:
+        return engine.generate([episode.request() for episode in episodes], turn)
+
+    return write
 
 
 def play(
@@ -73,7 +78,10 @@ def play(
     width: int = 64,
     on_done: Callable[[Trajectory], None] | None = None,
 ) -> list[list[Trajectory]]:
-    """Drive episodes to their end with any writer; consecutive `group_size` episodes form a group."""
+    """Drive episodes to their end with any writer; consecutive `group_size` episodes form a group.
+
+    An episode that has begun already, such as a fork of another, goes on from where it is.
+    """
     if group_size < 1 or width < 1:
         raise ConfigError(f"samples and width must be at least 1, not {group_size} and {width}")
     queue = deque(enumerate(episodes))
@@ -81,7 +89,7 @@ def play(
     active: dict[int, Episode] = {}
     while queue or active:
         fresh = dict(queue.popleft() for _ in range(min(width - len(active), len(queue))))
-        _open(list(fresh.values()), tokenizer)
+        _open([e for e in fresh.values() if not e.segments], tokenizer)
         active |= fresh
         _advance([e for e in active.values() if e.ending is None], write, tokenizer)
         for index in [i for i, e in active.items() if e.ending is not None]:
