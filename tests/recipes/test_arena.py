@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sleuth.datasets import load_questions
 from sleuth.engines.scripted import ByteTokenizer
+from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.recipes.arena import RECIPES
@@ -77,3 +79,47 @@ def test_demonstrations_earn_the_whole_reward(name: str):
     assert in_vain <= 4  # unanswerable questions
     full = 13.0 if "relevance" in recipe.protocol.tags else 2.0
     assert [score.total for score in recipe.reward.score(kept)] == [full] * 12
+
+
+def tiny(recipe: Recipe, model: Path, folder: Path) -> Recipe:
+    """The recipe on eight short questions with three paragraphs each."""
+    rows = [
+        {
+            "id": f"q{i}",
+            "question": f"Mayor of {city}?",
+            "answers": [f"{city}son"],
+            "paragraphs": [
+                {"id": f"a{i}", "title": city, "text": f"Mayor: {city}son.", "is_supporting": True},
+                {"id": f"b{i}", "title": "Tea", "text": "A drink."},
+                {"id": f"c{i}", "title": "Oslo", "text": "A town."},
+            ],
+        }
+        for i, city in enumerate(["Arl", "Bri", "Cos", "Dor", "Elv", "Far", "Gor", "Hil"])
+    ]
+    for name, part in (("train", rows[:5]), ("dev", rows[5:])):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, part)))
+    return recipe.sized(
+        model=str(model),
+        train_data=f"jsonl:{folder / 'train.jsonl'}",
+        eval_data=f"jsonl:{folder / 'dev.jsonl'}",
+        max_context=1000,
+        warm_start_examples=4,
+        warm_start_batch=2,
+        steps=min(2, recipe.scale.steps),
+        batch=2,
+        save_every=1,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cpu", "naive-grpo-cpu", "sft-direct-cpu", "sft-reasoning-cpu"])
+def test_training_end_to_end(name: str, tiny_model: Path, tmp_path: Path):
+    recipe = tiny(RECIPES[name], tiny_model, tmp_path)
+    summary = Experiment(recipe, tmp_path / "run", say=lambda _: None).run()
+    assert (summary["steps"], summary["stopped"], summary["n"]) == (recipe.scale.steps, "done", 3)
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [row["phase"] for row in rows] == ["warm_start"] * 2 + ["train"] * recipe.scale.steps
+    for row in rows[2:]:
+        assert {"reward/format", "reward/accuracy"} <= row.keys()
+        assert row["rollouts/invalid"] == 0
