@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from sleuth.encoders.base import Encoder
@@ -72,6 +72,10 @@ class EvoRAGReward(Reward):
             self._score(trajectory, overlap, enough)
             for trajectory, overlap, enough in zip(trajectories, overlaps, verdicts, strict=True)
         ]
+
+    def in_stage(self, stage: int) -> EvoRAGReward:
+        """The same reward in stage 1 (Discovery) or 2 (Refinement)."""
+        return replace(self, curriculum=replace(self.curriculum, stage=stage))
 
     def _score(
         self, trajectory: Trajectory, overlaps: dict[int, float], enough: dict[int, bool | str]

@@ -1,0 +1,75 @@
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from sleuth.errors import TrainingError
+from sleuth.training.best import BestCheckpoint
+from sleuth.training.policy import Policy
+
+
+@pytest.fixture
+def policy(toy: ModuleType) -> Policy:
+    """A random two-layer Llama."""
+    fresh: Policy = toy.new_learner()[0]
+    return fresh
+
+
+def shift(policy: Policy, by: float) -> None:
+    with torch.no_grad():
+        for parameter in policy.trainable_parameters():
+            parameter.add_(by)
+
+
+def weight(policy: Policy) -> float:
+    return float(policy.trainable_parameters()[0].detach().flatten()[0])
+
+
+def test_the_first_of_the_best_is_kept(tmp_path: Path, policy: Policy):
+    best, kept = BestCheckpoint(tmp_path, patience=2), []
+    for cycle, score in enumerate((0.1, 0.3, 0.3, 0.2)):
+        best.add(cycle, score, policy)
+        kept.append(weight(policy))
+        shift(policy, 1.0)
+    assert best.cycle == 1
+    best.load(policy)
+    assert weight(policy) == kept[1]
+
+
+@pytest.mark.parametrize(
+    ("scores", "stalled"),
+    [
+        ([0.1], None),
+        ([0.1, 0.1], None),
+        ([0.1, 0.1, 0.1], 2),
+        ([0.1, 0.2, 0.1], None),
+        ([0.1, 0.2, 0.1, 0.2], 3),  # as good again is no rise
+        ([0.1, 0.0, 0.2, 0.1, 0.3, 0.0, 0.0], 6),
+        ([0.0, 0.0, 0.0], 2),
+    ],
+)
+def test_two_cycles_without_a_rise_are_enough(
+    tmp_path: Path, policy: Policy, scores: list[float], stalled: int | None
+):
+    best = BestCheckpoint(tmp_path, patience=2)
+    for cycle, score in enumerate(scores):
+        best.add(cycle, score, policy)
+    assert best.stalled_at() == stalled
+    assert BestCheckpoint(tmp_path, patience=2).scores == dict(enumerate(scores))
+
+
+def test_cycles_made_again_replace_what_they_were(tmp_path: Path, policy: Policy):
+    best = BestCheckpoint(tmp_path, patience=2)
+    for cycle, score in enumerate((0.1, 0.2, 0.5)):
+        best.add(cycle, score, policy)
+    again = BestCheckpoint(tmp_path, patience=2)
+    again.add(1, 0.3, policy)
+    assert again.scores == {0: 0.1, 1: 0.3}
+    assert again.cycle == 1
+    again.load(policy)
+
+
+def test_a_missing_checkpoint(tmp_path: Path, policy: Policy):
+    with pytest.raises(TrainingError, match="missing or damaged"):
+        BestCheckpoint(tmp_path, patience=2).load(policy)
