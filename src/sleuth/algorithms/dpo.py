@@ -45,6 +45,8 @@ class DPO(Algorithm):
     """Learning rate of the preference model's heads."""
     patience: int = 2
     """Cycles without a better dev EM after which a stage ends."""
+    questions: int = 0
+    """Training questions that are used, drawn once by the run's seed; 0 = all."""
     dev_questions: int = 100
     """Training questions set aside for that EM, so that no checkpoint is chosen on evaluation items."""
 
@@ -54,6 +56,8 @@ class DPO(Algorithm):
         for name, least in (("group_size", 2), ("update_pairs", 1), ("patience", 1), ("dev_questions", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"dpo.{name} must be at least {least}, not {getattr(self, name)}")
+        if self.questions < 0:
+            raise ConfigError(f"dpo.questions must be 0 (all) or more, not {self.questions}")
         for name in ("margin", "model_margin", "head_lr"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ConfigError(f"dpo.{name} must be 0 or more, not {getattr(self, name)}")

@@ -21,6 +21,7 @@ RECIPES = {
     "arena": "sleuth.recipes.arena:RECIPES",
     "autorefine": "sleuth.recipes.autorefine:RECIPES",
     "eval-rar": "sleuth.recipes.eval_rar:RECIPES",
+    "evo-rag": "sleuth.recipes.evo_rag_variants:RECIPES",
     "rag": "sleuth.recipes.rag:RECIPES",
     "search-r1": "sleuth.recipes.search_r1:RECIPES",
 }

@@ -30,7 +30,7 @@ from sleuth.training.figures import is_trainable, reward_figures, rollout_figure
 from sleuth.training.log import RunLog
 from sleuth.training.loop import Parts, score_all
 from sleuth.training.optimiser import Optimiser, Schedule
-from sleuth.training.order import batch_of
+from sleuth.training.order import batch_of, shuffled
 from sleuth.training.phase import Phase, TrainResult, fingerprint
 from sleuth.training.policy import Policy
 from sleuth.training.preferences import PreferenceModel, encode_turns, train_on_pairs
@@ -55,11 +55,11 @@ def train_alternating(
     """Train `policy` through both stages, at most plan.steps cycles each, of plan.batch questions.
 
     Ends with the best weights of the last stage. Continues from log.folder; `deadline_s` and
-    `stop` as in `train`. The first `dev_questions` are set aside to choose checkpoints by.
+    `stop` as in `train`. `dev_questions` of them are set aside to choose checkpoints by.
     Raises TrainingError for parts and settings that cannot train in this way.
     """
     algorithm, reward = _checked(parts, plan)
-    dev, questions = parts.questions[: algorithm.dev_questions], parts.questions[algorithm.dev_questions :]
+    dev, questions = _divide(parts.questions, algorithm, plan.seed)
     began = time.monotonic()
     results: list[TrainResult] = []
     with asked_to_stop(stop) as asked:
@@ -72,6 +72,15 @@ def train_alternating(
                 break
     steps = sum(result.steps for result in results)
     return TrainResult(steps, results[-1].stopped, time.monotonic() - began, results[-1].figures)
+
+
+def _divide(
+    questions: Sequence[Question], algorithm: DPO, seed: int
+) -> tuple[list[Question], list[Question]]:
+    """Dev and training questions, drawn once for both stages."""
+    drawn = [questions[i] for i in shuffled(len(questions), "drawn", seed)]
+    dev, rest = drawn[: algorithm.dev_questions], drawn[algorithm.dev_questions :]
+    return dev, rest[: algorithm.questions or None]
 
 
 def _checked(parts: Parts, plan: Scale) -> tuple[DPO, EvoRAGReward]:
