@@ -184,3 +184,21 @@ def minimum_detectable_difference(n: int, *, sd: float = 0.5, power: float = 0.5
         return None
     z = NormalDist().inv_cdf
     return (z((1 + CONFIDENCE) / 2) + z(power)) * sd / math.sqrt(n)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's step-down adjusted p-values, in the order given; None, a test that was not made, stays None.
+
+    Raises DataError for a p-value outside [0, 1]. Source: Holm 1979.
+    """
+    made = [(p, index) for index, p in enumerate(p_values) if p is not None]
+    adjusted: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for p, index in made:
+        if not 0.0 <= p <= 1.0:
+            raise DataError(f"p-value {index} is {p}; it must be in [0, 1]")
+    for rank, (p, index) in enumerate(sorted(made)):
+        # The running maximum keeps a larger p-value from being adjusted below a smaller one.
+        largest = max(largest, min(1.0, (len(made) - rank) * p))
+        adjusted[index] = largest
+    return adjusted
