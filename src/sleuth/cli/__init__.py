@@ -18,6 +18,7 @@ from sleuth.errors import SleuthError
 
 VERBS = {
     "demo": "the whole story on real input: index, base, warm start, GRPO, report",
+    "judge": "train or measure the entailment judge on labelled pairs",
     "index": "build a search index from files, folders or a data set",
     "search": "search an index",
     "ask": "answer one question from an index, with the evidence",

