@@ -1,0 +1,142 @@
+"""DPO's loss and gradient beside TRL's DPOTrainer, on the same model, reference and tokens, in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from sleuth.algorithms.dpo import DPO, dpo_loss, pair_logits
+from sleuth.training.policy import Policy
+from sleuth.training.update import accumulate_gradients, compute_logprobs
+from sleuth.types import Question, Segment, Trajectory
+
+pytestmark = pytest.mark.slow  # importing TRL takes longer than all other tests of this room
+
+VOCABULARY = 53
+BETA = 0.1
+
+
+def side(context: int, written: int, seed: int) -> Trajectory:
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(count: int) -> tuple[int, ...]:
+        return tuple(torch.randint(4, VOCABULARY, (count,), generator=generator).tolist())
+
+    shared = torch.Generator().manual_seed(context)
+    prompt = tuple(torch.randint(4, VOCABULARY, (context,), generator=shared).tolist())
+    return Trajectory(
+        Question("q", "?", ()), (Segment("prompt", "", prompt), Segment("policy", "", draw(written)))
+    )
+
+
+PAIRS = [(side(12, 5, 1), side(12, 9, 2)), (side(7, 3, 3), side(7, 1, 4)), (side(20, 8, 5), side(20, 8, 6))]
+SIDES = [trajectory for pair in PAIRS for trajectory in pair]
+
+
+def tiny(seed: int) -> LlamaForCausalLM:
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            tie_word_embeddings=True,
+        )
+    )
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, 0.2)  # far from uniform, so that tokens differ
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A DPOTrainer; only its loss is used."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HF_HUB_OFFLINE", "1")
+        environment.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+        trl = pytest.importorskip("trl")
+        datasets = pytest.importorskip("datasets")
+        words = {f"w{i}": i for i in range(VOCABULARY)}
+        tokenizer = PreTrainedTokenizerFast(
+            tokenizer_object=Tokenizer(models.WordLevel(words, unk_token="w0")),
+            eos_token="w1",
+            pad_token="w2",
+        )
+        settings = trl.DPOConfig(
+            output_dir=str(tmp_path_factory.mktemp("trl")),
+            use_cpu=True,
+            bf16=False,
+            gradient_checkpointing=False,
+            report_to="none",
+            beta=BETA,
+        )
+        row = {"prompt": ["w5"], "chosen": ["w6"], "rejected": ["w7"]}
+        yield trl.DPOTrainer(
+            model=tiny(0),
+            ref_model=tiny(1),
+            args=settings,
+            train_dataset=datasets.Dataset.from_dict(row),
+            processing_class=tokenizer,
+        )
+
+
+def trl_inputs() -> dict[str, Tensor]:
+    """Chosen rows first, then rejected ones, right-padded."""
+    ordered = [chosen for chosen, _ in PAIRS] + [rejected for _, rejected in PAIRS]
+    width = max(len(t.tokens) for t in ordered)
+
+    def pad(rows: list[list[int]]) -> Tensor:
+        return torch.tensor([[*row, *[0] * (width - len(row))] for row in rows])
+
+    return {
+        "input_ids": pad([t.tokens for t in ordered]),
+        "attention_mask": pad([[1] * len(t.tokens) for t in ordered]),
+        "completion_mask": pad([[int(own) for own in t.loss_mask] for t in ordered]),
+    }
+
+
+def gradient(model: Any) -> Tensor:
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+@pytest.mark.parametrize("reference_free", [False, True])
+def test_loss_and_gradient(trainer: Any, reference_free: bool):
+    inputs = trl_inputs()
+    trainer.model.eval()
+    trainer.model.zero_grad()
+    trainer.precompute_ref_logps = reference_free
+    if reference_free:
+        # The formula as printed is TRL's with a reference that finds everything equally likely.
+        inputs |= {"ref_chosen_logps": torch.zeros(3), "ref_rejected_logps": torch.zeros(3)}
+    theirs = trainer._compute_loss(trainer.model, inputs, return_outputs=False)
+    theirs.backward()
+
+    # Not copies of the trainer's models: TRL has patched their forward passes.
+    policy = Policy(tiny(1), precision="float32")
+    policy.freeze_reference()
+    with torch.no_grad():
+        for own, other in zip(policy.model.parameters(), tiny(0).parameters(), strict=True):
+            own.copy_(other)
+    algorithm = DPO(beta=BETA, reference_free=reference_free)
+
+    def sums(reference: bool) -> Tensor:
+        found = compute_logprobs(policy, SIDES, reference=reference)
+        return torch.stack([values.sum() for values in found]).reshape(-1, 2)
+
+    logits = pair_logits(sums(False), sums(True) if algorithm.needs_reference else None, beta=BETA)
+    assert float(dpo_loss(logits).mean()) == pytest.approx(theirs.item(), rel=1e-5)
+    signals = algorithm.weigh(algorithm.signals(PAIRS), logits.tolist())
+    accumulate_gradients(policy, algorithm, signals)
+    difference = (gradient(policy.model) - gradient(trainer.model)).norm() / gradient(trainer.model).norm()
+    assert float(difference) < 1e-4
