@@ -72,3 +72,12 @@ def test_delimited_rows_know_their_line_and_their_fault(tmp_path: Path):
     assert rows[3].number == 6
     assert "not CSV" in rows[3].fault
     assert rows[-1].values == ["end", "4"]
+
+
+def test_a_quote_that_is_never_closed_is_said(tmp_path: Path):
+    path = tmp_path / "a.csv"
+    path.write_text('a,b\n1,"two\n3,4\n5,6\n')
+    rows = list(delimited(path, ","))
+    assert rows[0].values == ["a", "b"]
+    assert (rows[1].number, "not CSV" in rows[1].fault) == (2, True)
+    assert len(rows) == 2

@@ -58,17 +58,15 @@ class Demo:
     def run(self) -> Story:
         """All stages, then result.json and report.html in the run folder."""
         experiment, say = self.experiment, self.experiment.say
+        experiment.open()
         experiment.save_recipe()
-        say(
-            f"{len(experiment.train_questions)} training and {len(experiment.eval_questions)} held-out questions"
-        )
         base = self._evaluate("eval-base")
         try:
             left = self._left() - LATER_EVALUATIONS * base.seconds
-            warm = experiment.warm_start(deadline_s=max(30.0, WARM_START_SHARE * left))
+            warm = experiment.warm_start(self._time_for("eval-warm-start", WARM_START_SHARE * left))
             say(f"warm start: {warm.steps} updates")
             warmed = self._evaluate("eval-warm-start")
-            trained = experiment.reinforce(deadline_s=max(30.0, self._left() - 1.1 * warmed.seconds))
+            trained = experiment.reinforce(self._time_for("eval-grpo", self._left() - 1.1 * warmed.seconds))
             say(f"GRPO: {trained.steps} steps ({trained.stopped})")
             experiment.save_model()
         finally:
@@ -77,6 +75,10 @@ class Demo:
         stages = {"untrained": base, "after warm start": warmed, "after GRPO": final}
         notes = self._notes(stages, warm.steps, trained.steps)
         return self._tell(stages, notes)
+
+    def _time_for(self, evaluation: str, seconds: float) -> float:
+        """Seconds for a stage; none for one whose evaluation was begun, or its weights would be others."""
+        return 0.0 if (self.experiment.folder / evaluation).exists() else max(30.0, seconds)
 
     def _left(self) -> float:
         return self.deadline - time.monotonic()

@@ -40,5 +40,9 @@ class JudgeError(SleuthError):
     """A judge that could not be loaded or reached; the samples it should have judged are left out."""
 
 
+class BusyError(SleuthError):
+    """A folder of results that another process is writing."""
+
+
 class TrainingError(SleuthError):
     """A training run that cannot start, continue or resume."""

@@ -34,8 +34,9 @@ from sleuth.types import Question, Trajectory
 
 if TYPE_CHECKING:
     from sleuth.training.log import RunLog
-    from sleuth.training.phase import TrainResult
+    from sleuth.training.phase import Evaluate, TrainResult
     from sleuth.training.policy import Policy
+    from sleuth.training.stopping import Stop
 
 Say = Callable[[str], None]
 """Receives one line for a person."""
@@ -107,20 +108,21 @@ class Experiment:
         return self.questions(self.recipe.scale.eval_data, self.recipe.scale.eval_questions or None)
 
     def questions(self, spec: str, limit: int | None = None) -> list[Question]:
-        """Answerable questions of a data spec; what is left out is said."""
+        """Questions of a data spec, answerable ones unless the method can refuse; what is left out is said."""
         loaded = load_questions(spec, strict=self.strict)
         for bad in loaded.bad[:5]:
             self.say(f"skipped {bad}")
         if len(loaded.bad) > 5:
             self.say(f"skipped {len(loaded.bad)} bad records of {spec} in all")
-        answerable = [q for q in loaded.questions if q.answerable and q.answers]
-        if left_out := len(loaded.questions) - len(answerable):
+        may_refuse = self.recipe.protocol.refuses
+        usable = [q for q in loaded.questions if (q.answers if q.answerable else may_refuse)]
+        if left_out := len(loaded.questions) - len(usable):
             self.say(
                 f"{spec}: {left_out} unanswerable questions left out ({self.recipe.name} has no refusal)"
             )
-        if not answerable:
+        if not usable:
             raise DataError(f"{spec}: no questions")
-        return answerable[:limit]
+        return usable[:limit]
 
     def save_recipe(self) -> None:
         """Write recipe.json (and the user's own file) so that this run can be run again."""
@@ -168,8 +170,15 @@ class Experiment:
         if "log" in self.__dict__:
             self.log.close()
 
+    def open(self) -> None:
+        """Read the questions and open the index, so that what is wrong with them is said before hours of work."""
+        counts = len(self.train_questions), len(self.eval_questions)
+        self.say(f"{counts[0]} training and {counts[1]} held-out questions")
+        self.retriever.for_question(self.eval_questions[0]).search(["ready"], 1)
+
     def run(self, *, evaluate: bool = True) -> dict[str, Any]:
         """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued."""
+        self.open()
         self.save_recipe()
         try:
             if self.recipe.scale.warm_start_examples:
@@ -199,15 +208,50 @@ class Experiment:
 
     def reinforce(self, deadline_s: float | None = None) -> TrainResult:
         """Reinforcement learning; the policy as it stands becomes the reference policy."""
+        from sleuth.algorithms.dpo import DPO
+        from sleuth.training.alternating import train_alternating
         from sleuth.training.loop import Parts, train
+        from sleuth.training.stopping import Interrupts
 
         recipe = self.recipe
         if recipe.algorithm.needs_reference:
             self.policy.freeze_reference()
         parts = Parts(self.train_questions, recipe.protocol, self.retriever, recipe.reward, recipe.algorithm)
-        return _uninterrupted(
-            train(self.policy, self.engine, parts, recipe.scale, self.log, deadline_s=deadline_s)
-        )
+        with Interrupts() as stop:
+            if isinstance(recipe.algorithm, DPO):
+                result = train_alternating(
+                    self.policy, self.engine, parts, recipe.scale, self.log, deadline_s=deadline_s, stop=stop
+                )
+                return _uninterrupted(result)
+            result = train(
+                self.policy,
+                self.engine,
+                parts,
+                recipe.scale,
+                self.log,
+                evaluate=self._while_training(stop) if recipe.scale.eval_every else None,
+                deadline_s=deadline_s,
+                stop=stop,
+            )
+        return _uninterrupted(result)
+
+    def _while_training(self, stop: Stop) -> Evaluate:
+        """Evaluates the policy as it stands, for the curves; given up when someone asks to stop."""
+        from sleuth.training.phase import AbandonedError
+
+        def check() -> None:
+            if stop():
+                raise AbandonedError
+
+        def evaluate_step(step: int) -> dict[str, float]:
+            name = "eval" if step == self.recipe.scale.steps else f"eval-step-{step:06d}"
+            # What an interrupted session left was made with weights that may differ in the last digits.
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            evaluation = self.evaluate(name, check=check)
+            values = {metric: estimate.value for metric, estimate in evaluation.metrics.items()}
+            return {f"evaluation/{metric}": value for metric, value in values.items() if value is not None}
+
+        return evaluate_step
 
     def save_model(self) -> Path:
         """The policy as a folder that transformers, and `sleuth ask --run`, can load."""
@@ -215,12 +259,19 @@ class Experiment:
         self.policy.save(path)
         return path
 
-    def evaluate(self, name: str, engine: Engine | None = None) -> Evaluation:
-        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`; continued if it was cut short."""
+    def evaluate(
+        self, name: str, engine: Engine | None = None, check: Callable[[], None] | None = None
+    ) -> Evaluation:
+        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`; continued if it was cut short.
+
+        `check` is called after every episode and may raise.
+        """
         last = 0.0
 
         def show(progress: Progress) -> None:
             nonlocal last
+            if check is not None:
+                check()
             if progress.elapsed_s - last >= PROGRESS_S or progress.done == progress.total:
                 last = progress.elapsed_s
                 self.say(f"{name}: {progress.line()}")

@@ -96,7 +96,8 @@ def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     with open_bytes(path) as stream:
         # Bytes that are not UTF-8 come through as lone surrogates, so that only their row is lost.
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        reader = csv.reader(text, delimiter=delimiter)
+        # Strict, so that a quote that is never closed is reported instead of swallowing the rest.
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
         while True:
             number = reader.line_num + 1
             try:

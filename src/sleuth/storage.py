@@ -9,6 +9,6 @@ from pathlib import Path
 def cache_folder() -> Path:
     """$SLEUTH_CACHE, else $XDG_CACHE_HOME/sleuth, else ~/.cache/sleuth. Nothing in it is irreplaceable."""
     if given := os.environ.get("SLEUTH_CACHE"):
-        return Path(given)
+        return Path(given).expanduser()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "sleuth"

@@ -15,10 +15,11 @@ import pytest
 
 from sleuth.engines.base import Engine, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
-from sleuth.errors import ConfigError, DataError, EngineError
+from sleuth.errors import BusyError, ConfigError, DataError, EngineError
 from sleuth.evaluation.records import Record
 from sleuth.evaluation.result import load_evaluation, summarise
 from sleuth.evaluation.runner import Progress
+from sleuth.lock import FolderLock
 from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.base import Findings, Reward
 from sleuth.rollouts.limits import Limits
@@ -220,6 +221,15 @@ def test_a_folder_keeps_its_settings(world: Any, tmp_path: Path) -> None:
         world.run(stray, world.questions(3), world.knows(lambda _: True))
 
 
+def test_a_folder_that_is_being_written_is_left_alone(world: Any, tmp_path: Path) -> None:
+    tmp_path.mkdir(exist_ok=True)
+    lock = FolderLock(tmp_path)
+    with pytest.raises(BusyError, match="is being written by process"):
+        world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
+    lock.release()
+    assert world.run(tmp_path, world.questions(3), world.knows(lambda _: True)).n == 3
+
+
 def test_questions_that_cannot_be_evaluated(world: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no questions to evaluate"):
         world.run(tmp_path, [], world.knows(lambda _: True))
@@ -294,6 +304,15 @@ def test_progress_shows_the_running_score_and_the_time_left(world: Any, tmp_path
     assert [now.em for now in seen] == pytest.approx([1, 1, 2 / 3, 1 / 2, 2 / 5])
     assert seen[-1].remaining_s == 0.0
     assert seen[0].line().startswith("1/5 · EM 1.000 · F1 1.000 · valid 1.000 · 0:0")
+    side_by_side: list[Progress] = []
+    world.run(
+        tmp_path / "wide",
+        world.questions(16),
+        world.knows(lambda _: True),
+        progress=side_by_side.append,
+        rollout_batch=16,
+    )
+    assert [now.remaining_s is None for now in side_by_side] == [True] * 3 + [False] * 13
     late = Progress(3, 10, None, 0.25, 0.5, faults=2, elapsed_s=9.0, remaining_s=3725.2)
     assert late.line() == "3/10 · F1 0.250 · valid 0.500 · 2 failed · 1:02:05 left"
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sleuth.errors import ConfigError, TrainingError
+from sleuth.errors import BusyError, ConfigError, TrainingError
 from sleuth.training import SINKS
 from sleuth.training.log import RunLog
 from sleuth.training.sinks import Sink, open_sink
@@ -75,7 +75,7 @@ def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
     )
     assert other.stdout is not None
     assert other.stdout.readline() == "open\n"
-    with pytest.raises(TrainingError, match=f"process {other.pid}"):
+    with pytest.raises(BusyError, match=f"process {other.pid}"):
         RunLog(tmp_path, console=quiet())
     other.kill()
     other.communicate()
@@ -89,7 +89,7 @@ def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
 
 
 def test_the_same_process_cannot_open_a_folder_twice(tmp_path: Path) -> None:
-    with RunLog(tmp_path, console=quiet()), pytest.raises(TrainingError, match="being written"):
+    with RunLog(tmp_path, console=quiet()), pytest.raises(BusyError, match="being written"):
         RunLog(tmp_path, console=quiet())
 
 

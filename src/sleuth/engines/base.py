@@ -95,5 +95,9 @@ class Engine(ABC):
         Raises EngineError if the model cannot be reached.
         """
 
+    def fingerprint(self) -> str:
+        """What tells these weights from others of the same name; "" where they cannot be seen."""
+        return ""
+
     def refresh(self) -> None:  # noqa: B027 - most engines hold nothing to forget
         """Forget everything computed with old weights; call after each update."""

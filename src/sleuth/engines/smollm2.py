@@ -7,7 +7,6 @@ cache folder and appears there only when complete.
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import tempfile
 from contextlib import redirect_stderr
@@ -15,15 +14,10 @@ from io import StringIO
 from pathlib import Path
 
 from sleuth.errors import EngineError
+from sleuth.storage import cache_folder
 
 NAME = "smollm2-135m-instruct"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-
-
-def cache_folder() -> Path:
-    """Where Sleuth keeps what it can make again: $SLEUTH_CACHE, else ~/.cache/sleuth."""
-    named = os.environ.get("SLEUTH_CACHE")
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "sleuth"
 
 
 def find_or_convert() -> Path:

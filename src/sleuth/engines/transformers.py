@@ -8,6 +8,7 @@ context runs one sequence at a time: slower, never wrong.
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 import os
 import threading
@@ -30,6 +31,8 @@ from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
 
+SEEN_OF_EACH = 256
+"""About so many values of each parameter enter the fingerprint."""
 FULL, SLIDING = "full_attention", "sliding_attention"
 WINDOW_IN_ALL_LAYERS = ("mistral", "mixtral", "phi3", "starcoder2")
 """Model types whose config gives a sliding window but no layer types."""
@@ -113,6 +116,15 @@ class TransformersEngine(Engine):
                 else:
                     self._run_singly(open_turns, sampling)
         return [turn.completion() for turn in turns]
+
+    def fingerprint(self) -> str:
+        """A hash over a few hundred values of every parameter, which any update of the weights changes."""
+        digest = hashlib.blake2b(digest_size=8)
+        for name, parameter in self.model.named_parameters():
+            values = parameter.detach().flatten()
+            some = values[:: max(1, values.numel() // SEEN_OF_EACH)]
+            digest.update(name.encode() + some.float().cpu().numpy().tobytes())
+        return digest.hexdigest()
 
     def refresh(self) -> None:
         """Forget all keys and values, and free their memory; call whenever the weights have changed."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MUST_AGREE = ("dataset", "rules", "decoding", "retriever", "limits")
 """Settings without which two figures do not mean the same; model, protocol and reward are what is compared."""
-MAY_DIFFER = ("model", "protocol", "reward")
+MAY_DIFFER = ("model", "weights", "protocol", "reward")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from sleuth.evaluation.result import (
     write_json,
 )
 from sleuth.evaluation.settings import differing, rules_of, settings_of, versions
+from sleuth.lock import FolderLock
 from sleuth.protocols.base import AgentProtocol
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
@@ -60,7 +61,7 @@ class Progress:
     elapsed_s: float
     """Earlier sessions included."""
     remaining_s: float | None
-    """At this session's pace; None before its first question."""
+    """At this session's pace; None until it has finished a quarter of a rollout batch."""
 
     def line(self) -> str:
         """One line for a terminal."""
@@ -98,7 +99,7 @@ def evaluate(
     `rollout_batch` episodes run side by side; it changes speed, never results. With
     `train_questions` the result is stamped with the leaks found. `reward` is recorded beside the
     official scores. Raises DataError for no or repeated questions, ConfigError for a folder that
-    holds an evaluation with other settings, EngineError if the model fails (run again to go on).
+    holds an evaluation with other settings or weights, BusyError for one that is being written, EngineError if the model fails (run again to go on).
     """
     _check(questions)
     settings = settings_of(
@@ -113,7 +114,7 @@ def evaluate(
     _claim(folder, settings)
     leaks = _leaks(questions, train_questions)
     per_round = rollout_batch * _ROUND
-    with _Session(folder, len(questions), progress) as session:
+    with _Session(folder, len(questions), rollout_batch, progress) as session:
         todo = [question for question in questions if key_of(question) not in session.records]
         for start in range(0, len(todo), per_round):
             run_episodes(
@@ -169,7 +170,10 @@ def _leaks(questions: Sequence[Question], train_questions: Sequence[Question] | 
 class _Session:
     """The open files of one evaluation. Line i of all three is the same episode."""
 
-    def __init__(self, folder: Path, total: int, progress: Callable[[Progress], None] | None) -> None:
+    def __init__(
+        self, folder: Path, total: int, width: int, progress: Callable[[Progress], None] | None
+    ) -> None:
+        self._lock = FolderLock(folder)
         (folder / RESULT).unlink(missing_ok=True)
         self._folder, self._total, self._progress = folder, total, progress
         self._trajectories = TrajectoryWriter(folder / TRAJECTORIES)
@@ -188,6 +192,8 @@ class _Session:
         for index in range(len(self.records), len(reader)):
             self._record(reader[index])
         self._taken_up = len(self.records)
+        # Episodes run side by side, so the first to end says nothing about the pace.
+        self._telling = min(width, total - self._taken_up) / 4
 
     @property
     def elapsed_s(self) -> float:
@@ -232,7 +238,8 @@ class _Session:
 
     def _now(self) -> Progress:
         done = len(self.records)
-        pace = (time.monotonic() - self._began) / (done - self._taken_up)
+        new = done - self._taken_up
+        left = (time.monotonic() - self._began) / new * (self._total - done) if new >= self._telling else None
         return Progress(
             done=done,
             total=self._total,
@@ -241,7 +248,7 @@ class _Session:
             valid_format=self._mean("valid_format"),
             faults=self._num_faults,
             elapsed_s=self.elapsed_s,
-            remaining_s=pace * (self._total - done),
+            remaining_s=left,
         )
 
     def _mean(self, name: str) -> float | None:
@@ -256,6 +263,7 @@ class _Session:
     ) -> None:
         for file in (self._trajectories, self._lines, self._rewards):
             file.close()
+        self._lock.release()
 
 
 def _finite(score: Score) -> Score:

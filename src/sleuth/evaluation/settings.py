@@ -47,6 +47,7 @@ def settings_of(
     """Everything that decides the figures, except the versions of the software."""
     return {
         "model": engine.name,
+        "weights": engine.fingerprint(),
         "dataset": "+".join(sorted({question.dataset for question in questions})),
         "questions": {"n": len(questions), "sha256": fingerprint(questions)},
         "rules": {name: _rules(name) for name in sorted({question.dataset for question in questions})},

@@ -6,8 +6,10 @@ that come with a question · all_given: the same, unsearched · fusion: reciproc
 
 RETRIEVERS = {
     "bm25": "sleuth.retrievers.bm25:BM25",
+    "evidence": "sleuth.retrievers.evidence:Evidence",
     "given": "sleuth.retrievers.given:GivenParagraphs",
     "given-all": "sleuth.retrievers.all_given:AllGiven",
     "fusion": "sleuth.retrievers.fusion:Fusion",
+    "noisy": "sleuth.retrievers.noisy:Noisy",
 }
 """Name → class, for recipes saved as JSON."""

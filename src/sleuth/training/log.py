@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from sleuth.errors import TrainingError
-from sleuth.training.lock import FolderLock
+from sleuth.lock import FolderLock
 from sleuth.training.sinks import Sink
 
 HEADLINES = {
@@ -90,7 +90,7 @@ class RunLog:
         settings: Mapping[str, Any] | None = None,
         console: Console | None = None,
     ) -> None:
-        """Creates `folder` if need be. Raises TrainingError if another process writes there.
+        """Creates `folder` if need be. Raises BusyError if another process writes there.
 
         `settings` (the resolved recipe) go to the sinks. Progress goes to standard error unless
         a console is given, so that standard output stays free for results.

@@ -66,10 +66,11 @@ def train(
     """Train `policy`, from which `engine` samples, for plan.steps steps.
 
     Continues from log.folder if it holds a checkpoint of this phase. `evaluate` is given the
-    step, every plan.eval_every steps and after the last, and its figures join that step's row.
-    No step is begun that would probably end later than `deadline_s` seconds from now. `stop`
-    is asked often; None means on Ctrl-C or SIGTERM. The reference policy, if the loss wants one
-    and none was frozen, is `policy` as it comes in. Raises TrainingError for settings that
+    step, every plan.eval_every steps and after the last, and its figures join that step's row;
+    it may raise AbandonedError when someone asks to stop. No step is begun that would probably
+    end later than `deadline_s` seconds from now. `stop` is asked often; None means on Ctrl-C or
+    SIGTERM. The reference policy, if the loss wants one and none was frozen, is `policy` as it
+    comes in. Raises TrainingError for settings that
     cannot train and for a folder that belongs to another run.
     """
     if not parts.questions:

@@ -100,7 +100,7 @@ class Phase:
                 raise
             self._save_if_due()
             self.budget.lap()
-        return "done"
+        return "interrupted" if self.stop() else "done"
 
     def _save_if_due(self) -> None:
         """The scheduled checkpoint, put off where short steps would have to pay for long saves."""
@@ -116,6 +116,9 @@ class Phase:
         try:
             if evaluate is not None:
                 self.figures |= evaluate(self.state.step)
+        except AbandonedError:
+            # The step itself stands; only its evaluation was given up.
+            pass
         finally:
             self.log.write(self.state.step, self.figures)
 

@@ -1,0 +1,56 @@
+"""FolderLock: one writer per folder of results.
+
+The kernel holds the lock and drops it when the process ends, however it ends, so a killed run
+never blocks its own resume and a reused process id never looks like a live owner.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+from sleuth.errors import BusyError
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _acquire(file: IO[str]) -> None:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _acquire(file: IO[str]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class FolderLock:
+    """Held from construction to `release`, or to the end of the process."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises BusyError naming the owner's process id if another process writes here."""
+        self.stale = ""
+        """Process id in a lock file whose owner is gone; "" if there was none."""
+        path = folder / ".lock"
+        self._file = path.open("a+", encoding="ascii", errors="replace")
+        self._file.seek(0)
+        owner = self._file.read(32).strip()
+        try:
+            _acquire(self._file)
+        except OSError as error:
+            self._file.close()
+            raise BusyError(
+                f"{folder} is being written by process {owner or '?'}; wait for it or choose another folder"
+            ) from error
+        self.stale = owner
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def release(self) -> None:
+        """Let others write; harmless if released already."""
+        if not self._file.closed:
+            self._file.truncate(0)
+            self._file.close()

@@ -1,0 +1,181 @@
+"""The composition as a whole, with a tiny real model: stages, records, interruption, continuation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sleuth.corpora import open_corpus
+from sleuth.demo import Demo
+from sleuth.errors import ConfigError, DataError
+from sleuth.evaluation.runner import Progress
+from sleuth.experiment import Experiment
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.retrievers.build import build_index
+
+CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[str, Any]:
+    """An index, a question file and a recipe small enough to train in seconds."""
+    folder = tmp_path_factory.mktemp("world")
+    passages = [
+        {"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."}
+        for i, city in enumerate(CITIES)
+    ]
+    questions = [
+        {
+            "id": f"q{i}",
+            "question": f"Who is the mayor of {city}?",
+            "answers": [f"{city}son"],
+            "gold_ids": [f"p{i}"],
+            "hops": [{"query": f"mayor {city}", "passage_id": f"p{i}", "answer": f"{city}son"}],
+        }
+        for i, city in enumerate(CITIES)
+    ]
+    for name, rows in (
+        ("corpus", passages),
+        ("train", questions[:5]),
+        ("dev", questions[5:]),
+    ):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    build_index(open_corpus(str(folder / "corpus.jsonl")).passages(lambda _: None), folder / "index")
+    recipe = load_recipe("search-r1/cpu").sized(
+        model=str(tiny_model),
+        train_data=f"jsonl:{folder / 'train.jsonl'}",
+        eval_data=f"jsonl:{folder / 'dev.jsonl'}",
+        max_steps=2,
+        max_new_tokens=12,
+        max_passage_tokens=200,
+        max_context=900,
+        warm_start_examples=4,
+        warm_start_batch=2,
+        steps=2,
+        batch=2,
+        rollout_batch=4,
+        save_every=1,
+    )
+    return {"recipe": recipe, "index": str(folder / "index")}
+
+
+def experiment(world: dict[str, Any], folder: Path, recipe: Recipe | None = None) -> Experiment:
+    return Experiment(recipe or world["recipe"], folder, index=world["index"], say=lambda _: None)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_run_leaves_everything_it_made(world: dict[str, Any], tmp_path: Path) -> None:
+    summary = experiment(world, tmp_path).run()
+    assert (summary["steps"], summary["stopped"], summary["n"]) == (2, "done", 3)
+    assert [(row["phase"], row["step"]) for row in rows(tmp_path)] == [
+        ("warm_start", 1),
+        ("warm_start", 2),
+        ("train", 1),
+        ("train", 2),
+    ]
+    assert load_recipe(str(tmp_path)) == world["recipe"]
+    assert (tmp_path / "model" / "config.json").is_file()
+    assert (tmp_path / "eval" / "result.json").is_file()
+
+
+def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_path: Path) -> None:
+    experiment(world, tmp_path, world["recipe"].sized(eval_every=1)).run()
+    assert (tmp_path / "eval-step-000001" / "result.json").is_file()
+    assert not (tmp_path / "eval-step-000002").exists()  # the last one is "eval"
+    steps = [row for row in rows(tmp_path) if row["phase"] == "train"]
+    final = json.loads((tmp_path / "eval" / "result.json").read_text())
+    assert [row["evaluation/em"] for row in steps] == [0.0, final["metrics"]["em"]["value"]]
+
+
+def test_stopped_inside_an_evaluation_it_goes_on_after_the_step(
+    world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = world["recipe"].sized(eval_every=1)
+    line = Progress.line
+
+    def asked_to_stop(progress: Progress) -> str:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGTERM)
+        return line(progress)
+
+    monkeypatch.setattr(Progress, "line", asked_to_stop)
+    with pytest.raises(KeyboardInterrupt):
+        experiment(world, tmp_path, recipe).run()
+    monkeypatch.setattr(Progress, "line", line)
+    assert [row["step"] for row in rows(tmp_path) if row["phase"] == "train"] == [1]
+    assert experiment(world, tmp_path, recipe).run()["stopped"] == "done"
+    assert [row["step"] for row in rows(tmp_path) if row["phase"] == "train"] == [1, 2]
+
+
+def figures(details: dict[str, Any]) -> dict[str, Any]:
+    """Everything but the time taken."""
+    stages = {
+        name: {key: value for key, value in stage.items() if key != "seconds"}
+        for name, stage in details["stages"].items()
+    }
+    return details | {"stages": stages}
+
+
+def test_demo_tells_three_stages_and_is_not_run_twice(world: dict[str, Any], tmp_path: Path) -> None:
+    told = Demo(experiment(world, tmp_path), deadline=float("inf")).run()
+    assert [name for name, _ in told.rows] == ["untrained", "after warm start", "after GRPO"]
+    assert told.n == 3
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert set(result["stages"]) == {"untrained", "after warm start", "after GRPO"}
+    assert "<html" in (tmp_path / "report.html").read_text()
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    again = Demo(experiment(world, tmp_path), deadline=float("inf")).run()
+    assert figures(again.details) == figures(told.details)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_stage_whose_evaluation_was_begun_is_not_trained_further(
+    world: dict[str, Any], tmp_path: Path
+) -> None:
+    """Its weights would no longer be those of the episodes already on disk."""
+    recipe = world["recipe"].sized(warm_start_epochs=3)
+    first = experiment(world, tmp_path, recipe)
+    first.save_recipe()
+    first.evaluate("eval-base")
+    first.warm_start(deadline_s=0.001)
+    first.close()
+    warm = [row["step"] for row in rows(tmp_path) if row["phase"] == "warm_start"]
+    first.evaluate("eval-warm-start")
+    told = Demo(experiment(world, tmp_path, recipe), deadline=float("inf")).run()
+    assert [row["step"] for row in rows(tmp_path) if row["phase"] == "warm_start"] == warm
+    assert len(warm) < 6
+    assert told.n == 3
+
+
+def test_an_evaluation_of_other_weights_is_not_continued(world: dict[str, Any], tmp_path: Path) -> None:
+    first = experiment(world, tmp_path)
+    first.evaluate("eval")
+    first.warm_start()
+    with pytest.raises(ConfigError, match="another weights"):
+        first.evaluate("eval")
+    first.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"eval_data": "jsonl:nowhere.jsonl"}, DataError, "nowhere.jsonl"),
+        ({"train_data": "nothing:x"}, ConfigError, "nothing"),
+    ],
+)
+def test_bad_data_is_said_before_a_model_is_loaded(
+    world: dict[str, Any], tmp_path: Path, change: dict[str, str], error: type[Exception], words: str
+) -> None:
+    broken = experiment(world, tmp_path, world["recipe"].sized(**change))
+    with pytest.raises(error, match=words):
+        broken.run()
+    assert "policy" not in broken.__dict__
