@@ -21,7 +21,9 @@ RECIPES = {
     "arena": "sleuth.recipes.arena:RECIPES",
     "autorefine": "sleuth.recipes.autorefine:RECIPES",
     "eval-rar": "sleuth.recipes.eval_rar:RECIPES",
+    "evinote-rag": "sleuth.recipes.evinote_rag:RECIPES",
     "evo-rag": "sleuth.recipes.evo_rag_variants:RECIPES",
+    "eviomni": "sleuth.recipes.eviomni:RECIPES",
     "rag": "sleuth.recipes.rag:RECIPES",
     "search-r1": "sleuth.recipes.search_r1:RECIPES",
 }

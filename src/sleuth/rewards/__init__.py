@@ -4,6 +4,8 @@ REWARDS = {
     "answer": "sleuth.rewards.answer:AnswerReward",
     "answer-or-evidence": "sleuth.rewards.answer:AnswerOrEvidenceReward",
     "arena": "sleuth.rewards.arena:ArenaReward",
+    "eviomni": "sleuth.rewards.eviomni:EviOmniReward",
+    "evinote": "sleuth.rewards.evinote:EviNoteReward",
     "evo-rag": "sleuth.rewards.evo_rag:EvoRAGReward",
     "format-and-accuracy": "sleuth.rewards.arena:FormatAndAccuracyReward",
 }

@@ -1,0 +1,200 @@
+"""EviNote-RAG's reward: the answer, whether the last note entails it, and whether notes are marked.
+
+Dai et al., "EviNote-RAG", eqs. 4 and 5. `EviNoteReward()` is the paper's; the released code's ways
+and the ablations of Tables 2 to 5 are settings. Only the policy's own notes and marks count.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError, JudgeError
+from sleuth.judges.base import Judge
+from sleuth.metrics.answers import exact_match, rules_for
+from sleuth.rewards.base import Findings, Reward
+from sleuth.types import Question, Score, Trajectory
+
+PAPER_CLAIM = "{gold} is the answer to '{question}'"
+CODE_CLAIM = '{gold} is the answer to the question:"{question}"'
+
+# A mark leads something: "* fact", "*fact*", "- perhaps". A hyphen inside a word, a range of
+# numbers and a minus sign are not marks; "- 1976" is one where it begins a line.
+_KEY = re.compile(r"(?<![\w*])\*+[ \t]*(?=[^\s*])")
+_UNCERTAIN = re.compile(r"(?<![\w–—-])[-–—][ \t]*(?=[^\W\d]|[\"'“‘(])|^[ \t]*[-–—][ \t]+(?=\S)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class EviNoteReward(Reward):
+    """R = 1 + EQR if right, 0.1 + EQR if wrong with marked notes, else 0; each only in valid format."""
+
+    judge: Judge | None = None
+    """Entailment judge; None where entailment is given with the trajectories or eqr is "none"."""
+    eqr: Literal["gated", "always", "none"] = "gated"
+    """R_EQR is added where eq. 5 pays, whatever the format (released code), or never (ablation)."""
+    gate: Literal["format", "note", "none"] = "format"
+    """What every reward needs: the grammar, one closed note (Force Summary), or nothing."""
+    marks: Literal["paper", "code", "none"] = "paper"
+    """Marks a wrong answer must show to be paid: * and -; balanced * and #; none pays nothing for notes."""
+    partial: float = 0.1
+    """Paid for marked notes under a wrong answer, and by the stochastic reward."""
+    stochastic: float = 0.0
+    """Probability in [0, 1] that a wrong answer is paid `partial` (SR; the paper's 1/3)."""
+    note: str = "summary"
+    """Tag of the notes."""
+    claim: str = PAPER_CLAIM
+    """Hypothesis; {gold} and {question} are replaced."""
+    golds: Literal["best", "first"] = "best"
+    """Which accepted answers are claimed: all, the best counts, or the first (released code)."""
+    blank_above: int = 0
+    """Characters above which note or claim becomes empty (released code: 512); 0 = never."""
+    rule: str = "default"
+    """Whose official answer rules apply to the exact match."""
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("eqr", ("gated", "always", "none")),
+            ("gate", ("format", "note", "none")),
+            ("marks", ("paper", "code", "none")),
+            ("golds", ("best", "first")),
+        ):
+            if getattr(self, name) not in known:
+                raise ConfigError(
+                    f"evinote.{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
+                )
+        if not 0 <= self.stochastic <= 1 or not (math.isfinite(self.partial) and self.partial >= 0):
+            raise ConfigError(
+                f"evinote.stochastic must be in [0, 1] and partial 0 or more, not {self.stochastic}, {self.partial}"
+            )
+        if not self.note or "{gold}" not in self.claim or self.blank_above < 0:
+            raise ConfigError(
+                "evinote needs a note tag, a claim that holds {gold} and blank_above of 0 or more"
+            )
+        rules_for(self.rule)
+
+    def score(
+        self,
+        trajectories: Sequence[Trajectory],
+        engine: Engine | None = None,
+        findings: Sequence[Findings] | None = None,
+    ) -> list[Score]:
+        """Parts: answer, entailment (0 where neither given nor needed), format, notes."""
+        given = [f.entailment for f in findings] if findings else [None] * len(trajectories)
+        for value in given:
+            if value is not None and not 0 <= value <= 1:
+                raise ConfigError(f"entailment must be a probability in [0, 1], not {value}")
+        asked = [i for i, t in enumerate(trajectories) if given[i] is None and self._needs_verdict(t)]
+        verdicts, fault = self._judged([trajectories[i] for i in asked])
+        judged = dict(zip(asked, verdicts, strict=True))
+        scores = []
+        for i, trajectory in enumerate(trajectories):
+            known = given[i] if given[i] is not None else judged.get(i, 0.0)
+            if known is None:
+                scores.append(Score(0.0, {}, fault or "the judge gave no verdict on the last note"))
+            else:
+                scores.append(self._total(trajectory, known))
+        return scores
+
+    def _total(self, trajectory: Trajectory, entailment: float) -> Score:
+        """Eq. 5 with R_EQR = `entailment`."""
+        base = self._base(trajectory)
+        pays = self.eqr == "always" or (self.eqr == "gated" and base is not None)
+        total = (base or 0.0) + (entailment if pays else 0.0)
+        parts = {
+            "answer": self.answer(trajectory),
+            "entailment": entailment if self.eqr != "none" else 0.0,
+            "format": float(self.is_formatted(trajectory)),
+            "notes": float(self.is_marked(trajectory)),
+        }
+        return Score(total, parts)
+
+    def _base(self, trajectory: Trajectory) -> float | None:
+        """1, `partial` or 0 without R_EQR; None where eq. 5 pays nothing at all."""
+        if not self._passes_gate(trajectory):
+            return None
+        if self.answer(trajectory) == 1.0:
+            return 1.0
+        if self.marks != "none" and self.is_marked(trajectory):
+            return self.partial
+        if self._is_lucky(trajectory):
+            return self.partial
+        return 0.0 if self.marks == "none" else None
+
+    def answer(self, trajectory: Trajectory) -> float:
+        """Exact match of the final answer, 0 or 1."""
+        return exact_match(trajectory.answer, trajectory.question.answers, rules_for(self.rule))
+
+    def is_formatted(self, trajectory: Trajectory) -> bool:
+        """The gate's condition; "none" asks for no more than an answer."""
+        if trajectory.answer is None:
+            return False
+        if self.gate == "none":
+            return True
+        if not trajectory.bodies(self.note):
+            return False
+        return self.gate == "note" or (not trajectory.malformed and len(trajectory.bodies("answer")) == 1)
+
+    def _passes_gate(self, trajectory: Trajectory) -> bool:
+        return self.gate == "none" or self.is_formatted(trajectory)
+
+    def is_marked(self, trajectory: Trajectory) -> bool:
+        """Note-taking of eq. 5: both marks somewhere in the notes; `code`: every * and # has its partner."""
+        notes = "\n".join(trajectory.bodies(self.note))
+        if self.marks == "code":
+            counts = [notes.count(mark) for mark in "*#"]
+            return any(counts) and not any(count % 2 for count in counts)
+        return bool(_KEY.search(notes)) and bool(_UNCERTAIN.search(notes))
+
+    def _is_lucky(self, trajectory: Trajectory) -> bool:
+        """SR: a draw that hangs on the trajectory's seed alone, so that scoring again changes nothing."""
+        return random.Random(f"stochastic reward {trajectory.seed}").random() < self.stochastic
+
+    def _needs_verdict(self, trajectory: Trajectory) -> bool:
+        """Whether R_EQR changes the total; a blank note supports nothing and is not asked about."""
+        if self.eqr == "none" or not trajectory.question.answers:
+            return False
+        if self.eqr == "always":
+            return True
+        notes = trajectory.bodies(self.note)
+        return bool(notes) and bool(notes[-1].strip()) and self._base(trajectory) is not None
+
+    def _judged(self, trajectories: Sequence[Trajectory]) -> tuple[list[float | None], str]:
+        """R_EQR (eq. 4) of each, None where a verdict is missing, and why the judge as a whole failed."""
+        if not trajectories:
+            return [], ""
+        if self.judge is None:
+            return [None] * len(trajectories), "no entailment judge is set: reward.judge"
+        pairs = [self.pairs(trajectory) for trajectory in trajectories]
+        try:
+            verdicts = iter(self.judge.entailment([pair for own in pairs for pair in own]))
+        except JudgeError as error:
+            return [None] * len(trajectories), str(error)
+        return [_best([next(verdicts) for _ in own]) for own in pairs], ""
+
+    def pairs(self, trajectory: Trajectory) -> list[tuple[str, str]]:
+        """(last note, claim) for each gold that counts; a missing note is "None", as in the released code."""
+        notes = trajectory.bodies(self.note)
+        note = notes[-1].strip() if notes else "None"
+        golds = trajectory.question.answers[: 1 if self.golds == "first" else None]
+        claims = [_claim(self.claim, gold, trajectory.question) for gold in golds]
+        return [(self._blanked(note), self._blanked(claim)) for claim in claims]
+
+    def _blanked(self, text: str) -> str:
+        return "" if self.blank_above and len(text) > self.blank_above else text
+
+
+def _claim(template: str, gold: str, question: Question) -> str:
+    """The hypothesis; filled in one pass, since a gold or a question may itself hold braces."""
+    filled = {"{gold}": gold, "{question}": question.text}
+    return re.sub(r"\{gold\}|\{question\}", lambda found: filled[found[0]], template)
+
+
+def _best(verdicts: Sequence[float | None]) -> float | None:
+    """The largest; None if any verdict is missing or no number, since it could have been the largest."""
+    known = [v for v in verdicts if v is not None and math.isfinite(v)]
+    return max(known) if known and len(known) == len(verdicts) else None

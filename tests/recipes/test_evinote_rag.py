@@ -1,0 +1,66 @@
+"""EviNote-RAG's recipes: every variant loads, saves, and scores rows that bring their entailment."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.protocols.demonstration import write_turn
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.recipes.evinote_rag import RECIPES, SCRIPT
+from sleuth.rewards.evinote import EviNoteReward
+from sleuth.rollouts.transcript import read_transcript
+from sleuth.types import Hit, Hop, Passage, Question
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_every_variant_survives_saving(name: str):
+    recipe = load_recipe(f"evinote-rag/{name}")
+    assert recipe.name == f"evinote-rag/{name}"
+    assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+
+
+def test_the_judge_can_be_swapped_from_the_command_line():
+    recipe = load_recipe("evinote-rag/cpu").with_settings(["reward.judge=small"])
+    assert type(recipe.reward.judge).__name__ == "SmallJudge"  # type: ignore[attr-defined]
+
+
+def test_reward_needs_no_model_where_entailment_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    row = {
+        "question": "Who won?",
+        "answers": ["Rocky"],
+        "segments": [
+            {"by": "model", "text": "<search>who won</search>"},
+            {"by": "environment", "text": "<information>Doc 1(Title: a) b</information>"},
+            {"by": "model", "text": "<summary>* Rocky won.</summary><answer>Rocky</answer>"},
+        ],
+        "entailment": 0.25,
+    }
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    assert main(["reward", "evinote-rag", "--input", str(path), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["total"] == 1.25
+    assert result["parts"] == {"answer": 1.0, "entailment": 0.25, "format": 1.0, "notes": 0.0}
+
+
+def test_demonstrations_write_both_marks_and_obey_the_grammar():
+    passages = [Passage("a", "Rocky", "Rocky won in 1976."), Passage("b", "Year", "It was held in 1977.")]
+    hops = (Hop("who won", "a", "1976", "the winner"), Hop("year held", "b", "1977", "the year"))
+    question = Question("q", "When?", ("1977",), hops=hops)
+    shown: list[list[Hit]] = []
+    rows = []
+    for turn in range(3):
+        text = write_turn(SCRIPT, "summary", question, shown)
+        assert text is not None
+        rows.append(("model", text))
+        if turn < 2:
+            rows.append(("environment", "<information>x</information>"))
+            shown.append([Hit(passages[turn], 1.0)])
+    trajectory = read_transcript(RECIPES["cpu"].protocol, question, rows)
+    assert trajectory.malformed == ""
+    assert EviNoteReward().is_marked(trajectory)
+    (score,) = RECIPES["cpu"].reward.score([trajectory])
+    assert score.total > 1.0

@@ -1,0 +1,219 @@
+"""Golden cases of EviNote-RAG's eqs. 4 and 5, of the released code's ways and of the ablations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from sleuth.errors import ConfigError, JudgeError
+from sleuth.judges.base import Judge
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.rewards.base import Findings
+from sleuth.rewards.evinote import CODE_CLAIM, EviNoteReward
+from sleuth.rollouts.transcript import read_transcript
+from sleuth.types import Question, Score, Trajectory
+
+PROTOCOL = SearchTags(instruction="{question}", note="summary")
+QUESTION = Question("q", "Who won?", ("Rocky", "Rocky (film)"))
+MARKED = "*Rocky won.\n- The year is unclear."
+
+
+@dataclass(frozen=True)
+class FixedJudge(Judge):
+    """Gives set verdicts by claim, 0.5 otherwise."""
+
+    verdicts: tuple[tuple[str, float | None], ...] = ()
+
+    def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        return [next((v for text, v in self.verdicts if text in claim), 0.5) for _, claim in pairs]
+
+
+class BrokenJudge(Judge):
+    def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        raise JudgeError("the judge is away")
+
+
+def episode(note: str | None, answer: str | None, seed: int = 0, question: Question = QUESTION) -> Trajectory:
+    last = "" if note is None else f"<summary>{note}</summary>"
+    last += "" if answer is None else f"<answer>{answer}</answer>"
+    rows = [
+        ("model", "<think>?</think><search>who won</search>"),
+        ("environment", "<information>* Doc 1 - x</information>"),
+    ]
+    return replace(read_transcript(PROTOCOL, question, [*rows, ("model", last)]), seed=seed)
+
+
+def score(reward: EviNoteReward, trajectory: Trajectory, entailment: float | None = None) -> Score:
+    (result,) = reward.score([trajectory], findings=[Findings(entailment=entailment)])
+    return result
+
+
+@pytest.mark.parametrize(
+    ("note", "answer", "total", "parts"),
+    [
+        (MARKED, "rocky", 1.8, (1, 0.8, 1, 1)),
+        ("Rocky won.", "Rocky", 1.8, (1, 0.8, 1, 0)),
+        (MARKED, "Network", 0.9, (0, 0.8, 1, 1)),
+        ("* Rocky won.", "Network", 0.0, (0, 0.8, 1, 0)),
+        ("- Rocky won.", "Network", 0.0, (0, 0.8, 1, 0)),
+        (None, "Rocky", 0.0, (1, 0.8, 0, 0)),
+        (MARKED, None, 0.0, (0, 0.8, 0, 1)),
+        (None, None, 0.0, (0, 0.8, 0, 0)),
+    ],
+)
+def test_the_three_cases_of_equation_5(note: Any, answer: Any, total: float, parts: tuple[float, ...]):
+    result = score(EviNoteReward(), episode(note, answer), 0.8)
+    assert result.total == pytest.approx(total)
+    assert result.parts == dict(zip(("answer", "entailment", "format", "notes"), parts, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("note", "marked"),
+    [
+        ("* key - unsure", True),
+        ("*key* and –perhaps", True),
+        ("** key **\n- 1976 is a guess", True),
+        ("* award-winning", False),
+        ("* from 1990-1995, then 1996 - 1999", False),
+        ("* it was -5 degrees", False),
+        ("2*3 - x", False),
+        ("* -", False),
+        ("", False),
+    ],
+)
+def test_what_counts_as_both_marks(note: str, marked: bool):
+    assert EviNoteReward().is_marked(episode(note, "x")) is marked
+
+
+def test_marks_of_the_environment_earn_nothing():
+    assert score(EviNoteReward(), episode("Rocky won.", "Network"), 0.9).total == 0.0
+
+
+def test_text_outside_the_tags_breaks_the_format():
+    rows = [
+        ("model", "<search>q</search>"),
+        ("environment", "<information>x</information>"),
+        ("model", f"<summary>{MARKED}</summary>well<answer>Rocky</answer>"),
+    ]
+    assert score(EviNoteReward(), read_transcript(PROTOCOL, QUESTION, rows), 1.0).total == 0.0
+
+
+def test_the_best_gold_counts_and_only_the_last_note_is_judged():
+    judge = FixedJudge((("Rocky (film)", 0.7), ("Rocky is", 0.2)))
+    trajectory = episode("Rocky won.", "Rocky")
+    assert score(EviNoteReward(judge=judge), trajectory).total == pytest.approx(1.7)
+    assert score(EviNoteReward(judge=judge, golds="first"), trajectory).total == pytest.approx(1.2)
+    assert EviNoteReward().pairs(trajectory)[0] == ("Rocky won.", "Rocky is the answer to 'Who won?'")
+
+
+def test_the_claim_is_filled_in_one_pass():
+    question = Question("q", "What is {gold}?", ("{question}",))
+    assert EviNoteReward().pairs(episode("n", "a", question=question)) == [
+        ("n", "{question} is the answer to 'What is {gold}?'")
+    ]
+
+
+@pytest.mark.parametrize("verdict", [None, float("nan")])
+def test_a_missing_verdict_is_invalid_never_zero(verdict: float | None):
+    judge = FixedJudge((("Rocky is", verdict),))
+    assert score(EviNoteReward(judge=judge), episode("Rocky won.", "Rocky")).invalid
+
+
+def test_a_judge_that_fails_spoils_only_what_needed_it():
+    reward = EviNoteReward(judge=BrokenJudge())
+    right, wrong = reward.score([episode("Rocky won.", "Rocky"), episode("Rocky won.", "Network")])
+    assert right.invalid == "the judge is away"
+    assert (wrong.invalid, wrong.total) == ("", 0.0)
+
+
+def test_no_judge_at_all_is_invalid_with_the_setting_named():
+    assert "reward.judge" in score(EviNoteReward(), episode("Rocky won.", "Rocky")).invalid
+
+
+def test_a_blank_note_and_a_question_without_golds_are_not_judged():
+    reward = EviNoteReward(judge=BrokenJudge())
+    assert score(reward, episode("  ", "Rocky")).total == 1.0
+    assert score(reward, episode("n", "x", question=Question("q", "?", (), answerable=False))).total == 0.0
+
+
+CODE = EviNoteReward(
+    judge=FixedJudge(),
+    eqr="always",
+    gate="note",
+    marks="code",
+    claim=CODE_CLAIM,
+    golds="first",
+    blank_above=512,
+)
+
+
+@pytest.mark.parametrize(
+    ("note", "answer", "total"),
+    [
+        ("Rocky", "Rocky", 1.5),
+        ("*key*", "Network", 0.6),
+        ("#a# *b*", "Network", 0.6),
+        ("*key", "Network", 0.5),
+        ("- unsure", "Network", 0.5),
+        (None, "Rocky", 0.5),
+        (None, None, 0.5),
+    ],
+)
+def test_the_released_code_adds_entailment_whatever_the_format(note: Any, answer: Any, total: float):
+    assert score(CODE, episode(note, answer)).total == pytest.approx(total)
+
+
+def test_the_released_code_blanks_long_notes_and_claims_the_first_gold():
+    assert CODE.pairs(episode("x" * 513, "a")) == [("", 'Rocky is the answer to the question:"Who won?"')]
+    assert CODE.pairs(episode("x" * 512, "a"))[0][0] == "x" * 512
+    assert CODE.pairs(episode(None, "a"))[0][0] == "None"
+
+
+FORCE = EviNoteReward(gate="note", marks="none", eqr="none")
+
+
+@pytest.mark.parametrize(
+    ("reward", "note", "answer", "total"),
+    [
+        (EviNoteReward(gate="none", marks="none", eqr="none"), None, "Rocky", 1.0),  # NS, NE
+        (EviNoteReward(gate="none", marks="none", eqr="none"), "n", "Network", 0.0),
+        (FORCE, None, "Rocky", 0.0),
+        (FORCE, "n", "Rocky", 1.0),
+        (FORCE, MARKED, "Network", 0.0),
+        (replace(FORCE, stochastic=1.0), "n", "Network", 0.1),
+        (replace(FORCE, stochastic=1.0), None, "Network", 0.0),
+        (replace(FORCE, stochastic=1.0), "n", "Rocky", 1.0),
+        (replace(FORCE, eqr="gated"), "n", "Rocky", 1.8),
+        (replace(FORCE, eqr="gated"), "n", "Network", 0.8),
+        (replace(FORCE, eqr="gated"), None, "Rocky", 0.0),
+        (EviNoteReward(eqr="none"), "n", "Rocky", 1.0),  # SEN
+        (EviNoteReward(eqr="none"), MARKED, "Network", 0.1),
+        (EviNoteReward(eqr="none"), "n", "Network", 0.0),
+    ],
+)
+def test_ablations(reward: EviNoteReward, note: Any, answer: Any, total: float):
+    assert score(reward, episode(note, answer), 0.8).total == pytest.approx(total)
+
+
+def test_the_stochastic_reward_hangs_on_the_seed_and_pays_a_third():
+    reward = replace(FORCE, stochastic=1 / 3)
+    draws = [score(reward, episode("n", "Network", seed)).total for seed in range(600)]
+    assert draws == [score(reward, episode("n", "Network", seed)).total for seed in range(600)]
+    assert set(draws) == {0.0, 0.1}
+    # 600 draws at 1/3: mean 200, standard deviation 11.5; five of those either way
+    assert 142 < draws.count(0.1) < 258
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"eqr": "x"}, {"gate": "x"}, {"marks": "x"}, {"golds": "x"}, {"stochastic": 1.5}, {"claim": "no gold"}],
+)
+def test_settings_out_of_range(settings: dict[str, Any]):
+    with pytest.raises(ConfigError):
+        EviNoteReward(**settings)
+
+
+def test_an_entailment_that_is_no_probability():
+    with pytest.raises(ConfigError, match=r"1\.5"):
+        score(EviNoteReward(), episode("n", "Rocky"), 1.5)
