@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.types import Action, Question, Segment, Trajectory
+from sleuth.types import Action, Question, Segment, StepScore, Trajectory, seen
 
 QUESTION = Question("q", "?", ())
 segments = st.lists(
@@ -42,3 +42,38 @@ def test_the_last_answer_counts():
     assert Trajectory(QUESTION, (), actions).answer == "b"
     assert Trajectory(QUESTION, ()).answer is None
     assert Trajectory(QUESTION, (), actions).searches == 1
+
+
+def test_the_context_of_a_segment_leaves_out_what_was_dropped_before_it():
+    parts = (
+        Segment("prompt", "", (1,)),
+        Segment("policy", "", (2,), until=4),
+        Segment("world", "", (3,), until=4),
+        Segment("policy", "", (4,)),
+        Segment("world", "", (5,)),
+        Segment("policy", "", (6,)),
+    )
+    trajectory = Trajectory(QUESTION, parts)
+    assert [trajectory.context(i) for i in range(7)] == [
+        [],
+        [1],
+        [1, 2],
+        [1, 2, 3],
+        [1, 4],
+        [1, 4, 5],
+        [1, 4, 5, 6],
+    ]
+    assert trajectory.has_drops
+    assert trajectory.tokens == [1, 2, 3, 4, 5, 6]
+
+
+@given(segments)
+def test_without_drops_a_context_is_everything_before(parts: list[Segment]):
+    trajectory = Trajectory(QUESTION, tuple(parts))
+    assert not trajectory.has_drops
+    assert seen(parts, len(parts)) == parts
+    assert trajectory.context(len(parts)) == trajectory.tokens
+
+
+def test_a_step_is_worth_its_weighted_sum():
+    assert StepScore("search", {"a": 2.0, "b": -1.0}, {"a": 0.5, "b": 0.25}).total == 0.75

@@ -24,7 +24,13 @@ def test_help_is_light():
 
 
 @pytest.mark.parametrize(
-    "module", ["sleuth.recipes.eval_rar", "sleuth.recipes.search_r1", "sleuth.recipes.rag"]
+    "module",
+    [
+        "sleuth.recipes.eval_rar",
+        "sleuth.recipes.evo_rag_variants",
+        "sleuth.recipes.search_r1",
+        "sleuth.recipes.rag",
+    ],
 )
 def test_recipes_need_no_torch_no_trainer_no_server(module: str):
     loaded = loaded_by(f"import {module}")

@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from sleuth.errors import DataError
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
-from sleuth.types import Action, Field, Hit, Hop, Passage, Question, Score, Segment, Trajectory
+from sleuth.types import Action, Field, Hit, Hop, Passage, Question, Score, Segment, StepScore, Trajectory
 
 HIT = Hit(Passage("p1", "T", "text"), 1.25)
 TRAJECTORY = Trajectory(
     Question("q1", "Why?", ("a", "b"), (HIT.passage,), ("p1",), hops=(Hop("x", "p1", "a"),), kind="bridge"),
     (
         Segment("prompt", "Why?", (1, 2)),
-        Segment("policy", "<search>é</search>", (3, 4, 5), (-0.1, -1e-300, -2.5), (1, 8, 18), "stop"),
+        Segment(
+            "policy", "<search>é</search>", (3, 4, 5), (-0.1, -1e-300, -2.5), (1, 8, 18), "stop", until=3
+        ),
         Segment("world", "…", (6,), hits=(HIT,)),
     ),
     (Action("search", "é", 1),),
@@ -23,7 +25,9 @@ TRAJECTORY = Trajectory(
     ending="answered",
     sample=3,
     seed=2**62,
-    score=Score(0.1, {"answer": 0.0, "evaluation": 0.1}),
+    score=Score(
+        0.1, {"answer": 0.0, "evaluation": 0.1}, steps=(StepScore("search", {"step": -1.0}, {"step": 0.1}),)
+    ),
 )
 
 
