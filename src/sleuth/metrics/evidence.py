@@ -6,9 +6,12 @@ question names no gold passage, or has no answer that can be looked for in text.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
+
 from sleuth.metrics.answers import golds_of
 from sleuth.text import contains, normalise
-from sleuth.types import Trajectory
+from sleuth.types import Passage, Trajectory
 
 
 def gold_recall(trajectory: Trajectory) -> float | None:
@@ -36,8 +39,58 @@ def answer_recall(trajectory: Trajectory) -> float | None:
 
     None if no gold can be looked for: unanswerable, or yes/no, which any text may hold by chance.
     """
-    golds = [gold for gold in golds_of(trajectory.question) if normalise(gold) not in ("", "yes", "no")]
+    golds = _findable(trajectory)
     if not golds:
         return None
     shown = {text for hit in trajectory.hits for text in (hit.passage.title, hit.passage.text)}
     return float(any(contains(text, gold) for text in shown for gold in golds))
+
+
+def passages_shown(trajectory: Trajectory) -> list[Passage]:
+    """The passages in front of the policy; for a transcript, whose prompt is not known, the question's.
+
+    An episode of ours shows what fits, which may be fewer than the question brings.
+    """
+    prompts = [segment for segment in trajectory.segments if segment.author == "prompt"]
+    if trajectory.hits or any(prompt.tokens for prompt in prompts):
+        return [hit.passage for hit in trajectory.hits]
+    return list(trajectory.question.passages)
+
+
+def tokens_between(ends: Sequence[int], start: int, end: int) -> int:
+    """How many tokens have a character in [start, end), given each token's end (Segment.ends)."""
+    if start >= end:
+        return 0
+    first = bisect_left(ends, start) if start else 0
+    # A token that ends where the span begins is before it; what follows with the same end is an unfinished character.
+    first += bool(start) and first < len(ends) and ends[first] == start
+    return max(0, min(bisect_left(ends, end) + 1, len(ends)) - first)
+
+
+def evidence_recall(trajectory: Trajectory) -> float | None:
+    """AR of EviOmni: 1.0 if a gold answer occurs, as whole tokens, in the last <extract>; 0.0 without one.
+
+    None where the protocol writes no evidence, or no gold can be looked for.
+    """
+    golds = _findable(trajectory)
+    if not golds or not _extracts(trajectory):
+        return None
+    body = next(iter(trajectory.bodies("extract")[-1:]), "")
+    return float(any(contains(body, gold) for gold in golds))
+
+
+def compression_ratio(trajectory: Trajectory) -> float | None:
+    """CR of EviOmni: words of the passages shown over words of the last <extract>; None where either is empty."""
+    evidence = len(next(iter(trajectory.bodies("extract")[-1:]), "").split())
+    passages = sum(len(f"{p.title} {p.text}".split()) for p in passages_shown(trajectory))
+    return passages / evidence if evidence and passages else None
+
+
+def _extracts(trajectory: Trajectory) -> bool:
+    """Whether the policy wrote, or should have written, an <extract>."""
+    faults = ("<extract>", "<reason>")
+    return bool(trajectory.bodies("extract")) or any(fault in trajectory.malformed for fault in faults)
+
+
+def _findable(trajectory: Trajectory) -> list[str]:
+    return [gold for gold in golds_of(trajectory.question) if normalise(gold) not in ("", "yes", "no")]

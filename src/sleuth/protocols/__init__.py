@@ -2,6 +2,7 @@
 
 PROTOCOLS = {
     "arena": "sleuth.protocols.arena:ArenaSections",
+    "eviomni": "sleuth.protocols.eviomni:EviOmni",
     "evo-rag": "sleuth.protocols.evo_rag:EvoRAG",
     "search-tags": "sleuth.protocols.search_tags:SearchTags",
     "plain-rag": "sleuth.protocols.plain_rag:PlainRAG",

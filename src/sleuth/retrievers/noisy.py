@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,7 +28,7 @@ _TRIES = 100
 class Noisy(Retriever):
     """Another retriever's k passages, and `noise` more that have nothing to do with the question."""
 
-    retriever: Retriever = GivenParagraphs()
+    retriever: Retriever = field(default_factory=GivenParagraphs)
     """Who finds the relevant ones."""
     noise: int = 0
     """Irrelevant passages added to each result, 0 or more."""

@@ -1,0 +1,75 @@
+import pytest
+
+from sleuth.errors import ConfigError
+from sleuth.protocols.eviomni import EviOmni, tag_fault
+from sleuth.rollouts.transcript import read_transcript
+from sleuth.types import Hit, Hop, Passage, Question
+
+PROTOCOL = EviOmni(instruction="{question}\n{passages}")
+EXTRACTOR = EviOmni(instruction="{question}\n{passages}", sections=("reason", "extract"))
+PASSAGES = (Passage("x", "Tea", "A drink."), Passage("g", "France", "Its capital is Paris. It is big."))
+QUESTION = Question("q", "Capital?", ("Paris",), PASSAGES, ("g",), hops=(Hop("France", "g", "Paris"),))
+SHOWN = [[Hit(passage, 0.0) for passage in PASSAGES]]
+GOOD = "<reason>r</reason><extract>e</extract><answer>a</answer>"
+
+
+def test_prompt_and_stops():
+    assert PROTOCOL.prompt(QUESTION, SHOWN[0]) == (
+        (
+            "user",
+            "Capital?\nDoc 1(Title: Tea) A drink.\nDoc 2(Title: France) Its capital is Paris. It is big.",
+        ),
+    )
+    assert (PROTOCOL.stops, EXTRACTOR.stops) == (("</answer>",), ("</extract>",))
+    assert PROTOCOL.retrieves_first
+    assert not EviOmni(instruction="{question}", sections=()).retrieves_first
+    slot = Question("q", "What is {passages}?", ())
+    assert PROTOCOL.prompt(slot) == (("user", "What is {passages}?\n"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (GOOD, ""),
+        (f"So: {GOOD} and so on.", ""),
+        ("", "no <reason>"),
+        ("<answer>a</answer>", "no <reason>"),
+        (GOOD.replace("</extract>", ""), "no </extract>"),
+        (GOOD + GOOD, "2 times <reason>"),
+        (GOOD + "<answer>b</answer>", "2 times <answer>"),
+        (GOOD.replace(">r<", "><extract><"), "2 times <extract>"),
+        (
+            "<extract>e</extract><reason>r</reason><answer>a</answer>",
+            "unexpected order of tags: <extract> </extract> <reason> </reason> <answer> </answer>",
+        ),
+    ],
+)
+def test_grammar(text: str, fault: str):
+    assert tag_fault(text, PROTOCOL.sections) == fault
+    assert read_transcript(PROTOCOL, QUESTION, [("model", text)]).malformed == fault
+
+
+def test_the_last_section_is_what_the_turn_decides():
+    assert PROTOCOL.read(GOOD) == ("answer", "a")
+    assert EXTRACTOR.read("<reason>r</reason><extract> e </extract>") == ("answer", "e")
+    assert PROTOCOL.read("<extract>e</extract>") == ("invalid", "no <answer>")
+    assert PROTOCOL.read("<answer> </answer>") == ("invalid", "empty <answer>")
+    assert EviOmni(instruction="", sections=()).read("\nParis\nmore") == ("answer", "Paris")
+
+
+def test_a_demonstration_obeys_the_grammar():
+    text = PROTOCOL.demonstrate(QUESTION, SHOWN)
+    assert text == (
+        "<reason>Doc 2 is useful. France: Its capital is Paris.</reason>"
+        "<extract>France: Its capital is Paris.</extract><answer>Paris</answer>"
+    )
+    assert EXTRACTOR.demonstrate(QUESTION, SHOWN) == text.removesuffix("<answer>Paris</answer>")
+    assert EviOmni(instruction="", sections=()).demonstrate(QUESTION, SHOWN) == "Paris"
+    assert PROTOCOL.demonstrate(QUESTION, [SHOWN[0][:1]]) is None
+    assert PROTOCOL.demonstrate(Question("q", "?", ("Paris",)), SHOWN) is None
+
+
+@pytest.mark.parametrize("sections", [("answer", "reason"), ("think",), ("reason",), ("answer", "answer")])
+def test_bad_sections(sections: tuple[str, ...]):
+    with pytest.raises(ConfigError):
+        EviOmni(instruction="", sections=sections)
