@@ -16,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sleuth.engines.models import load_tokenizer, loading, pick_device
+from sleuth.engines.models import load_tokenizer, loading, pick_device, quiet
 from sleuth.errors import ConfigError, DataError, EngineError, JudgeError
 from sleuth.judges.classifier import Classifier
 from sleuth.judges.labelled import LABELS, LabelledPair
@@ -146,8 +146,9 @@ def _write(classifier: Classifier, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
     try:
-        classifier.model.save_pretrained(work)
-        classifier.tokenizer.save_pretrained(work)
+        with quiet():
+            classifier.model.save_pretrained(work)
+            classifier.tokenizer.save_pretrained(work)
         work.chmod(0o755)
         if folder.exists():
             shutil.rmtree(folder)

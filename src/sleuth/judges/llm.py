@@ -32,7 +32,7 @@ ENTAILMENT = (
 
 _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
 _VERDICT = re.compile(
-    r"^[\s*_\"'(]*(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|judg[e]?ment)\s*(?:is|:)[\s*_\"'(]*)?(yes|no)\b(?P<rest>.*)",
+    r"^[\s*_\"'(]*(?:(?:the\s+)?(?:final\s+)?(?:answer|verdict|judg[e]?ment)\s*(?:is\s*:?|:)[\s*_\"'(]*)?(yes|no)\b(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _OTHER_VERDICT = re.compile(r"^[\s,./|;-]*(?:or\s+)?(?:yes|no)\b", re.IGNORECASE)
