@@ -186,7 +186,7 @@ def test_single_rewards_and_combinations():
         reward = EvoRAGReward(REWARD.curriculum, parts, LexicalEncoder())
         result = score(search("a1 b"), MISS, search("a1 b"), HIT, BACK, answer("Nixon"), reward=reward)
         assert result.total == pytest.approx(sum(everything.parts[part] for part in parts))
-        assert all(result.parts[part] == 0.0 for part in PARTS if part not in parts)
+        assert all(str(result.parts[part]) == "0.0" for part in PARTS if part not in parts)
         assert [s.parts for s in result.steps] == [s.parts for s in everything.steps]
 
 
@@ -252,6 +252,8 @@ def test_searches_without_known_gold_cannot_be_scored():
     assert "no gold documents" in score(search("x"), HIT, question=bare).invalid
     lost = Question("q", "Who?", ("x",), (GOLD,), ("elsewhere",))
     assert "'elsewhere' points to no passage" in score(search("x"), HIT, question=lost).invalid
+    unseen = Question("q", "Who?", ("x",), (), ("g",))
+    assert "without passages" in score(search("x"), HIT, question=unseen).invalid
     without = EvoRAGReward(REWARD.curriculum, ("answer",), LexicalEncoder())
     assert score(search("x"), HIT, answer("x"), question=bare, reward=without).total == 1.0
 

@@ -90,7 +90,8 @@ class EvoRAGReward(Reward):
             weights = self.curriculum.weights(number)
             used = {part: weights[part] if part in self.parts else 0.0 for part in PARTS}
             steps.append(StepScore(action.kind, raw, used))
-        sums = {part: math.fsum(s.weights[part] * s.parts[part] for s in steps) for part in PARTS}
+        # + 0.0: a penalty that weighs nothing is 0, not −0.
+        sums = {part: math.fsum(s.weights[part] * s.parts[part] for s in steps) + 0.0 for part in PARTS}
         return Score(math.fsum(step.total for step in steps), sums, steps=tuple(steps))
 
     def _raw(
@@ -187,5 +188,7 @@ def _gold_fault(trajectory: Trajectory) -> str:
     if not question.gold_ids:
         return "the question names no gold documents, so its searches cannot be scored"
     given = {passage.id for passage in question.passages}
+    if not given and not trajectory.tokens and not trajectory.hits:
+        return "the transcript comes without passages, so what its searches found is unknown"
     lost = [gold for gold in question.gold_ids if given and gold not in given]
     return f"gold id {lost[0]!r} points to no passage of the question" if lost else ""
