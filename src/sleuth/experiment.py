@@ -176,10 +176,21 @@ class Experiment:
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.for_question(self.eval_questions[0]).search(["ready"], 1)
 
+    def forecast(self) -> str:
+        """What training will cost at most: tokens, memory, time."""
+        from sleuth.training.forecast import forecast, measured_flops
+
+        policy = self.policy
+        speed = measured_flops(policy.device, policy.autocast_dtype)
+        parameters = sum(p.numel() for p in policy.model.parameters())
+        trainable = sum(p.numel() for p in policy.trainable_parameters())
+        return forecast(self.recipe.scale, self.recipe.algorithm, parameters, trainable, speed).line()
+
     def run(self, *, evaluate: bool = True) -> dict[str, Any]:
         """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued."""
         self.open()
         self.save_recipe()
+        self.say(self.forecast())
         try:
             if self.recipe.scale.warm_start_examples:
                 self.warm_start()

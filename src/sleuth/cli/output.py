@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from sleuth.evaluation.statistics import Estimate
 
 
@@ -22,15 +24,28 @@ def print_json_line(value: Any) -> None:
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
+PIPE_WIDTH = 200
+"""Columns of a table that is not printed on a terminal."""
+WIDE = 110
+"""Columns from which a figure and its interval stand on one line."""
+
+
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """A table as wide as the terminal."""
-    from rich.console import Console
+    """A table no wider than the terminal; its first column is never cut."""
     from rich.table import Table
 
-    table = Table(*headers, title=title or None, title_justify="left")
+    table = Table(title=title or None, title_justify="left")
+    for index, header in enumerate(headers):
+        table.add_column(header, no_wrap=index == 0)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    _console().print(table)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def warn(line: str) -> None:
@@ -43,9 +58,10 @@ def print_figures(title: str, rows: Sequence[tuple[str, Mapping[str, Estimate]]]
     from sleuth.evaluation.figures import figure, interval, number
     from sleuth.evaluation.report import HEADLINE
 
+    between = " " if _console().width >= WIDE else "\n"
     headers = ["", *(f"{figure(name).label} ({figure(name).unit})" for name in HEADLINE), "n"]
     lines = []
     for name, metrics in rows:
-        cells = [f"{number(metrics[m].value, m)} {interval(metrics[m], m)}" for m in HEADLINE]
+        cells = [f"{number(metrics[m].value, m)}{between}{interval(metrics[m], m)}" for m in HEADLINE]
         lines.append([name, *cells, str(metrics["em"].n)])
     print_table(headers, lines, title=title)

@@ -1,0 +1,60 @@
+"""The most a run can cost, by hand for small numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from sleuth.algorithms.grpo import GRPO
+from sleuth.training.forecast import Forecast, forecast, measured_flops
+
+
+def plan(toy: Any, **changes: Any) -> Any:
+    settings = {
+        "steps": 10,
+        "batch": 2,
+        "max_steps": 3,
+        "max_new_tokens": 20,
+        "max_passage_tokens": 80,
+        "max_context": 300,
+        "micro_batch_tokens": 1000,
+        "warm_start_examples": 5,
+        "warm_start_epochs": 2,
+    }
+    return replace(toy.PLAN, **(settings | changes))
+
+
+def test_by_hand(toy: Any) -> None:
+    # An episode has at most min(300, 4 × 100) tokens; 10 steps × 2 questions × 4 samples of it, and 10 shown twice over.
+    got = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 1000, 1000, flops_per_s=1e6)
+    assert got.rollout_tokens == 10 * 2 * 4 * 300
+    assert got.update_tokens == got.rollout_tokens + 5 * 2 * 300
+    assert got.hours == pytest.approx((2 * 24_000 + 6 * 27_000) * 1000 / 0.5e6 / 3600)
+
+
+def test_a_reference_costs_a_pass_and_a_copy(toy: Any) -> None:
+    free = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 10**9, 10**9, 1e12)
+    held = forecast(plan(toy), GRPO(group_size=4, beta=0.1), 10**9, 10**9, 1e12)
+    assert held.memory_gb - free.memory_gb == pytest.approx(4.0)
+    assert held.hours > free.hours
+
+
+def test_adapters_and_checkpointing_save_memory(toy: Any) -> None:
+    algorithm = GRPO(group_size=4)
+    full = forecast(plan(toy), algorithm, 10**8, 10**8, 1e12).memory_gb
+    assert forecast(plan(toy), algorithm, 10**8, 10**6, 1e12).memory_gb < full - 1
+    assert forecast(plan(toy, gradient_checkpointing=True), algorithm, 10**8, 10**8, 1e12).memory_gb < full
+
+
+def test_the_line_reads_well() -> None:
+    assert Forecast(1_234_567, 999, 2.44, 0.5).line() == (
+        "at most 1.2 M tokens in rollouts and 999 in updates, about 2.4 GB, 30 min on this machine"
+    )
+    assert "26.0 h" in Forecast(1, 1, 1, 26.0).line()
+
+
+def test_the_machine_is_measured() -> None:
+    assert 1e8 < measured_flops(torch.device("cpu")) < 1e16
