@@ -105,6 +105,22 @@ def rules_for(dataset: str) -> Rules:
     return rules
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How well one thing predicted agrees with its gold: an answer, a set of facts, or several of these jointly."""
+
+    em: float
+    """1.0 if nothing is missing and nothing is too much, else 0.0."""
+    f1: float
+    precision: float
+    recall: float
+
+
+WRONG = Match(0.0, 0.0, 0.0, 0.0)
+"""What a missing prediction scores."""
+EXACT = Match(1.0, 1.0, 1.0, 1.0)
+
+
 def _rules(rule: Rules | str) -> Rules:
     return rule if isinstance(rule, Rules) else rules_for(rule)
 
@@ -134,24 +150,41 @@ def f1(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float
     An unanswerable question (no golds, or nothing but "" in a data set that has such questions)
     follows SQuAD 2.0, 1 for an empty prediction: v1.1, which gives 0 there, never had one.
     """
+    return answer_match(prediction, golds, rule).f1
+
+
+def answer_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> Match:
+    """EM, F1, precision and recall of the answer, each the best over golds on its own (2Wiki's script does so).
+
+    Precision and recall are those of the token multisets; HotpotQA's joint score needs them.
+    """
     rules = _rules(rule)
     if prediction is None:
-        return 0.0
+        return WRONG
+    em = exact_match(prediction, golds, rules)
     if not golds or (rules.unanswerable == "scored" and not any(map(str.strip, golds))):
-        return exact_match(prediction, golds, rules)
+        return EXACT if em else WRONG
     normalised = normalise(prediction, rules.normaliser)
-    return max(_pair_f1(normalised, gold, rules) for gold in _accepted(golds, rules))
+    pairs = [_tokens_match(normalised, gold, rules) for gold in _accepted(golds, rules)]
+    return Match(
+        em,
+        f1=max(f1 for f1, _, _ in pairs),
+        precision=max(precision for _, precision, _ in pairs),
+        recall=max(recall for _, _, recall in pairs),
+    )
 
 
-def _pair_f1(prediction: str, gold: str, rules: Rules) -> float:
+def _tokens_match(prediction: str, gold: str, rules: Rules) -> tuple[float, float, float]:
+    """F1, precision and recall of one gold, both normalised."""
     if rules.yes_no and prediction != gold and (prediction in _CLOSED_ANSWERS or gold in _CLOSED_ANSWERS):
-        return 0.0
+        return 0.0, 0.0, 0.0
     predicted, wanted = prediction.split(), gold.split()
     if not predicted or not wanted:
-        return float(rules.empty_f1 == "equal" and predicted == wanted)
+        equal = float(rules.empty_f1 == "equal" and predicted == wanted)
+        return equal, equal, equal
     common = sum((Counter(predicted) & Counter(wanted)).values())
     # 2PR/(P+R) with P = common/|predicted| and R = common/|wanted|, with a single rounding.
-    return 2 * common / (len(predicted) + len(wanted))
+    return 2 * common / (len(predicted) + len(wanted)), common / len(predicted), common / len(wanted)
 
 
 def cover_exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:

@@ -1,0 +1,89 @@
+"""Scores equal the official scripts' values, case by case: 360 of our own cases for each data set.
+
+official.json holds only numbers: what each script, run outside this repository, said about the
+inputs that cases.py makes.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from sleuth.metrics.answers import Match, answer_match, exact_match, f1
+from sleuth.metrics.support import evidence_triples, joint, supporting_facts, supporting_paragraphs
+
+HERE = Path(__file__).parent
+OFFICIAL: dict[str, Any] = json.loads((HERE / "official.json").read_text(encoding="utf-8"))
+
+
+def _module() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("golden_cases", HERE / "cases.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+CASES = _module()
+
+
+def _agree(ours: list[float], dataset: str, name: str) -> None:
+    official = OFFICIAL[dataset]["values"][name]
+    assert len(ours) == len(official) >= 300
+    wrong = [i for i, (a, b) in enumerate(zip(ours, official, strict=True)) if abs(a - b) > 1e-9]
+    first = [(CASES.cases(dataset)[i], ours[i], official[i]) for i in wrong[:3]]
+    assert not wrong, f"{name}: {len(wrong)} differ; {first}"
+
+
+@pytest.mark.parametrize("dataset", CASES.DATASETS)
+def test_the_inputs_are_those_the_scripts_saw(dataset: str) -> None:
+    assert CASES.fingerprint(dataset) == OFFICIAL[dataset]["inputs"]
+    made = CASES.cases(dataset)
+    assert sum(not case.prediction.strip() for case in made) >= 10
+    assert sum(not case.prediction.isascii() for case in made) >= 30
+    closed = [case for case in made if case.prediction.lower().strip(".! ") in ("yes", "no", "noanswer")]
+    assert len(closed) >= 10
+    assert dataset == "hotpotqa" or sum(len(case.golds) > 1 for case in made) >= 100
+
+
+@pytest.mark.parametrize("dataset", CASES.DATASETS)
+def test_answer_scores(dataset: str) -> None:
+    made = CASES.cases(dataset)
+    _agree([exact_match(case.prediction, case.golds, dataset) for case in made], dataset, "em")
+    if dataset != "nq":  # its script has no F1
+        _agree([f1(case.prediction, case.golds, dataset) for case in made], dataset, "f1")
+
+
+@pytest.mark.parametrize("dataset", ["2wiki", "hotpotqa"])
+def test_support_and_joint_scores(dataset: str) -> None:
+    columns: dict[str, list[Match]] = {"": [], "sp_": [], "joint_": []}
+    if dataset == "2wiki":
+        columns["evi_"] = []
+    for case in CASES.cases(dataset):
+        parts = {
+            "": answer_match(case.prediction, case.golds, dataset),
+            "sp_": supporting_facts(case.facts, case.gold_facts, dataset),
+        }
+        if dataset == "2wiki":
+            parts["evi_"] = evidence_triples(case.triples, case.gold_triples)
+        for prefix, match in {**parts, "joint_": joint(list(parts.values()))}.items():
+            columns[prefix].append(match)
+    for prefix, matches in columns.items():
+        _agree([match.em for match in matches], dataset, f"{prefix}em")
+        _agree([match.f1 for match in matches], dataset, f"{prefix}f1")
+        _agree([match.precision for match in matches], dataset, f"{prefix}prec")
+        _agree([match.recall for match in matches], dataset, f"{prefix}recall")
+
+
+def test_musique_support() -> None:
+    matches = [supporting_paragraphs(c.paragraphs, c.gold_paragraphs) for c in CASES.cases("musique")]
+    _agree([match.em for match in matches], "musique", "sp_em")
+    _agree([match.f1 for match in matches], "musique", "sp_f1")

@@ -1,0 +1,66 @@
+"""Supporting facts, triples and joint scores by hand; agreement with the scripts is in tests/golden."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import pytest
+
+from sleuth.errors import ConfigError
+from sleuth.metrics.answers import EXACT, WRONG, Match
+from sleuth.metrics.support import evidence_triples, joint, supporting_facts, supporting_paragraphs
+
+
+def test_facts_are_sets_of_title_and_place() -> None:
+    match = supporting_facts([("A", 0), ("B", 1), ("A", 0)], [("A", 0), ("A", 1), ("C", 2)], "hotpotqa")
+    assert astuple(match) == pytest.approx((0.0, 0.4, 0.5, 1 / 3))
+    assert supporting_facts([("B", 1), ("A", 0)], [("A", 0), ("B", 1)], "hotpotqa") == EXACT
+
+
+def test_titles_agree_whatever_their_case_in_2wiki_only() -> None:
+    assert supporting_facts([("ADA", 0)], [("Ada", 0)], "hotpotqa") == WRONG
+    assert supporting_facts([("ADA", 0)], [("Ada", 0)], "2wiki") == EXACT
+    # Repeats are removed before the case is: "ADA" and "ada" are two facts that are right, of three.
+    twice = supporting_facts([("ADA", 0), ("ada", 0)], [("Ada", 0), ("Bea", 1)], "2wiki")
+    assert astuple(twice) == pytest.approx((0.0, 0.8, 1.0, 2 / 3))
+
+
+def test_nothing_predicted_and_nothing_gold() -> None:
+    assert supporting_facts([], [], "hotpotqa") == Match(1.0, 0.0, 0.0, 0.0)
+    assert supporting_paragraphs([], []) == Match(1.0, 1.0, 0.0, 0.0)
+    assert evidence_triples([], []) == Match(1.0, 0.0, 0.0, 0.0)
+    assert supporting_paragraphs([3], []) == WRONG
+    assert supporting_facts([], [("A", 0)], "2wiki") == WRONG
+
+
+def test_what_was_not_predicted_is_wrong_and_so_is_the_joint_score() -> None:
+    assert supporting_facts(None, [], "hotpotqa") == WRONG
+    assert supporting_paragraphs(None, []) == WRONG
+    assert evidence_triples(None, []) == WRONG
+    assert joint([EXACT, None]) == WRONG
+
+
+def test_joint_multiplies_precision_and_recall_not_f1() -> None:
+    answer, facts = Match(1.0, 1.0, 1.0, 0.5), Match(0.0, 0.5, 0.5, 1.0)
+    assert joint([answer, facts]) == Match(0.0, 0.5, 0.5, 0.5)
+    assert joint([EXACT, WRONG]) == WRONG
+    with pytest.raises(ConfigError, match="at least one part"):
+        joint([])
+
+
+def test_triples_agree_without_case_and_punctuation_but_with_articles() -> None:
+    gold = [{("Ada", "father", "Lord Byron"), ("Ada", "father", "George Byron")}, {("Ada", "born", "London")}]
+    assert evidence_triples([("ADA.", "Father", "lord  byron"), ("Ada", "born", "London")], gold) == EXACT
+    assert evidence_triples([("The Ada", "father", "Lord Byron")], gold) == WRONG
+
+
+def test_two_aliases_of_one_fact_count_twice_as_in_the_script() -> None:
+    gold = [{("Ada", "father", "Lord Byron"), ("Ada", "father", "George Byron")}]
+    match = evidence_triples([("Ada", "father", "Lord Byron"), ("Ada", "father", "George Byron")], gold)
+    assert astuple(match) == pytest.approx((0.0, 4 / 3, 1.0, 2.0))
+
+
+@pytest.mark.parametrize("dataset", ["musique", "nq", ""])
+def test_other_data_sets_have_no_facts(dataset: str) -> None:
+    with pytest.raises(ConfigError, match="has no supporting facts"):
+        supporting_facts([], [], dataset)
