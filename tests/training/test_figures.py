@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from sleuth.training.figures import reward_figures, rollout_figures
-from sleuth.types import Action, Question, Score, Segment, Trajectory
+from sleuth.types import Action, Field, Question, Score, Segment, Trajectory
 
 QUESTION = Question("q", "?", ("a",))
 
@@ -81,3 +82,12 @@ def test_nothing_usable_gives_counts_only() -> None:
     groups = [[episode(3, None, fault="down")]]
     assert rollout_figures(groups) == {"rollouts/episodes": 1, "rollouts/faults": 1, "rollouts/invalid": 0}
     assert reward_figures(groups) == {}
+
+
+def test_words_of_each_kind_of_section() -> None:
+    def noted(*bodies: str) -> Trajectory:
+        fields = tuple(Field("note", body, 1, 0, len(body)) for body in bodies)
+        return replace(episode(3, 1.0), fields=fields)
+
+    figures = rollout_figures([[noted("one two", "three"), noted("four"), episode(3, 1.0)]])
+    assert figures["rollouts/words/note"] == pytest.approx((3 + 1 + 0) / 3)

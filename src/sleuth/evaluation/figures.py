@@ -28,6 +28,8 @@ FIGURES: dict[str, Figure] = {
     "all_gold": Figure("All gold passages shown", "%"),
     "any_gold": Figure("Any gold passage shown", "%"),
     "answer_recall": Figure("Answer in shown passages", "%"),
+    "evidence_recall": Figure("Answer in extracted evidence", "%"),
+    "compression_ratio": Figure("Passages over evidence", "words"),
     "references_listed": Figure("References listed", "per question"),
     "refusal_precision": Figure("Refusal precision", "%"),
     "refusal_recall": Figure("Refusal recall", "%"),

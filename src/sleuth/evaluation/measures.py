@@ -50,6 +50,8 @@ MEASURES: dict[str, Measure] = {
     "all_gold": lambda trajectory, _: evidence.all_gold(trajectory),
     "any_gold": lambda trajectory, _: evidence.any_gold(trajectory),
     "answer_recall": lambda trajectory, _: evidence.answer_recall(trajectory),
+    "evidence_recall": lambda trajectory, _: evidence.evidence_recall(trajectory),
+    "compression_ratio": lambda trajectory, _: evidence.compression_ratio(trajectory),
     "references_listed": lambda trajectory, _: references_listed(trajectory),
     "refusal_precision": _refusal(refusal.precision),
     "refusal_recall": _refusal(refusal.recall),

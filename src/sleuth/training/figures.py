@@ -19,8 +19,9 @@ def is_trainable(trajectory: Trajectory) -> bool:
 def rollout_figures(groups: Groups) -> dict[str, float]:
     """rollouts/…: shares and means over the episodes that did not fault.
 
-    valid_format and truncated are shares; response_length counts policy tokens; faults and
-    invalid are numbers of episodes that were left out.
+    valid_format and truncated are shares; response_length counts policy tokens, words/TAG the
+    words of each kind of section in an episode; faults and invalid are numbers of episodes
+    that were left out.
     """
     everything = [t for group in groups for t in group]
     sound = [t for t in everything if not t.fault]
@@ -39,6 +40,9 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
             "rollouts/response_length": fmean(lengths),
             "rollouts/longest_response": float(max(lengths)),
         }
+        for tag in sorted({field.tag for t in sound for field in t.fields}):
+            words = (sum(len(body.split()) for body in t.bodies(tag)) for t in sound)
+            figures[f"rollouts/words/{tag}"] = fmean(words)
     return figures
 
 
