@@ -27,11 +27,12 @@ from sleuth.rewards.evo_rag import EvoRAGReward
 from sleuth.rollouts.branch import State
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.scale import Scale
-from sleuth.training.alternating import _candidates, train_alternating
+from sleuth.training.alternating import train_alternating
 from sleuth.training.log import RunLog
 from sleuth.training.loop import Parts
 from sleuth.training.phase import TrainResult
 from sleuth.training.policy import Policy
+from sleuth.training.stage import candidates_of
 from sleuth.training.update import compute_logprobs
 from sleuth.types import Passage, Question, Score, Segment, Trajectory
 
@@ -213,7 +214,7 @@ def test_a_state_with_a_branch_that_cannot_be_scored_does_not_train(tmp_path: Pa
     tree = [read_transcript(PROTOCOL, lost, [("model", TURNS[i])]) for i in (3, 4, 0)]
     branches = tuple(t.scored(score) for t, score in zip(tree, REWARD.score(tree), strict=True))
     assert "elsewhere" in (branches[2].score or Score(0, {})).invalid
-    assert _candidates(State(1, branches)) == []
+    assert candidates_of(State(1, branches)) == []
 
 
 @dataclass(frozen=True)
