@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from sleuth.metrics.answers import Match, answer_match, exact_match, f1
+from sleuth.metrics.no_answer import NoAnswer, best_threshold, score_at
+from sleuth.metrics.sufficiency import Twin, group_scores
 from sleuth.metrics.support import evidence_triples, joint, supporting_facts, supporting_paragraphs
 
 HERE = Path(__file__).parent
@@ -87,3 +89,41 @@ def test_musique_support() -> None:
     matches = [supporting_paragraphs(c.paragraphs, c.gold_paragraphs) for c in CASES.cases("musique")]
     _agree([match.em for match in matches], "musique", "sp_em")
     _agree([match.f1 for match in matches], "musique", "sp_f1")
+
+
+def test_musique_groups() -> None:
+    made = CASES.cases("musique")
+    answers = [f1(case.prediction, case.golds, "musique") for case in made]
+    supports = [supporting_paragraphs(c.paragraphs, c.gold_paragraphs).f1 for c in made]
+    for name, scores in (("group_answer_f1", answers), ("group_support_f1", supports)):
+        # As in the run of the script: the twin of every third question is said to be answerable.
+        twins = [Twin(str(i), True, c.says_answerable, scores[i]) for i, c in enumerate(made)]
+        twins += [Twin(str(i), False, i % 3 == 0) for i in range(len(made))]
+        groups = group_scores(twins)
+        assert groups.incomplete == ()
+        _agree(list(groups.scores.values()), "musique", name)
+        total = sum(groups.scores.values()) / len(groups.scores)
+        assert total == pytest.approx(OFFICIAL["musique"]["totals"][name], abs=1e-9)
+
+
+def test_squad2_thresholds() -> None:
+    made, totals = CASES.cases("squad2"), OFFICIAL["squad2"]["totals"]
+    for name, score in (("exact", exact_match), ("f1", f1)):
+        questions = [
+            NoAnswer(
+                score(case.prediction, case.golds, "squad2"),
+                answerable=bool(case.golds),
+                gave_text=bool(case.prediction),
+                probability=case.no_answer_probability,
+            )
+            for case in made
+        ]
+        column = "em" if name == "exact" else name
+        _agree([score_at(question, 0.6) for question in questions], "squad2", f"{column}_at_0.6")
+        best = best_threshold(questions)
+        assert best is not None
+        assert 100 * best.score == pytest.approx(totals[f"best_{name}"], abs=1e-6)
+        assert best.threshold == totals[f"best_{name}_thresh"]
+        for part, kept in (("HasAns", True), ("NoAns", False)):
+            values = [question.score for question in questions if question.answerable is kept]
+            assert 100 * sum(values) / len(values) == pytest.approx(totals[f"{part}_{name}"], abs=1e-6)

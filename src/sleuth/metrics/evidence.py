@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sleuth.metrics.answers import golds_of
 from sleuth.text import contains, normalise
-from sleuth.types import Passage, Trajectory
+from sleuth.types import Passage, Question, Trajectory
 
 
 def gold_recall(trajectory: Trajectory) -> float | None:
@@ -39,7 +39,7 @@ def answer_recall(trajectory: Trajectory) -> float | None:
 
     None if no gold can be looked for: unanswerable, or yes/no, which any text may hold by chance.
     """
-    golds = _findable(trajectory)
+    golds = findable_golds(trajectory.question)
     if not golds:
         return None
     shown = {text for hit in trajectory.hits for text in (hit.passage.title, hit.passage.text)}
@@ -72,7 +72,7 @@ def evidence_recall(trajectory: Trajectory) -> float | None:
 
     None where the protocol writes no evidence, or no gold can be looked for.
     """
-    golds = _findable(trajectory)
+    golds = findable_golds(trajectory.question)
     if not golds or not _extracts(trajectory):
         return None
     body = next(iter(trajectory.bodies("extract")[-1:]), "")
@@ -92,5 +92,6 @@ def _extracts(trajectory: Trajectory) -> bool:
     return bool(trajectory.bodies("extract")) or any(fault in trajectory.malformed for fault in faults)
 
 
-def _findable(trajectory: Trajectory) -> list[str]:
-    return [gold for gold in golds_of(trajectory.question) if normalise(gold) not in ("", "yes", "no")]
+def findable_golds(question: Question) -> list[str]:
+    """The golds that can be looked for in text: not yes or no, which any text may hold by chance."""
+    return [gold for gold in golds_of(question) if normalise(gold) not in ("", "yes", "no")]

@@ -1,0 +1,66 @@
+"""SQuAD 2.0's no-answer probability: scores at a threshold, and the best threshold with hindsight.
+
+Source: evaluate-v2.0.py, `apply_no_ans_threshold` and `find_best_thresh`. The best threshold is chosen
+on the questions it is measured on, so it flatters; never compare it with a score at a fixed one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sleuth.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """What the threshold needs to know about one question."""
+
+    score: float
+    """EM or F1 of the text that was predicted."""
+    answerable: bool
+    """Whether the data set lists an answer."""
+    gave_text: bool
+    """Whether the prediction is not empty."""
+    probability: float
+    """The system's probability that there is no answer; any other scale, such as a difference of logits, works too."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestThreshold:
+    """The best mean score over all thresholds."""
+
+    score: float
+    threshold: float
+    """Answers with a higher no-answer probability are taken as empty."""
+
+
+def score_at(question: NoAnswer, threshold: float) -> float:
+    """The score once the answer counts as empty if its no-answer probability is above the threshold."""
+    _check(question)
+    return float(not question.answerable) if question.probability > threshold else question.score
+
+
+def best_threshold(questions: Sequence[NoAnswer]) -> BestThreshold | None:
+    """As the script finds it, in the order given; None without questions. DataError for NaN or infinity.
+
+    Like the script it may cut between questions of equal probability, which no threshold can do, and it
+    counts any text as wrong for an unanswerable question, "the" included, which EM takes as empty.
+    """
+    if not questions:
+        return None
+    for question in questions:
+        _check(question)
+    current = best = float(sum(not question.answerable for question in questions))
+    threshold = 0.0
+    for question in sorted(questions, key=lambda q: q.probability):
+        current += question.score if question.answerable else -float(question.gave_text)
+        if current > best:
+            best, threshold = current, question.probability
+    return BestThreshold(best / len(questions), threshold)
+
+
+def _check(question: NoAnswer) -> None:
+    if not math.isfinite(question.probability):
+        raise DataError(f"a no-answer probability must be a finite number, not {question.probability}")

@@ -1,0 +1,58 @@
+"""MuSiQue-Full's grouped score: a question and its unanswerable twin count only if both are told apart.
+
+Source: Trivedi et al. 2022, §6 and metrics/group_*_sufficiency.py. The script stops at a group that
+is not two questions; here such a group is wrong and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """One of the two questions of a group."""
+
+    group: str
+    """The id that both share."""
+    answerable: bool
+    says_answerable: bool | None
+    """What was predicted; None, a missing prediction, is wrong."""
+    score: float | None = None
+    """F1 of answer or support; of the answerable question only, None there is a missing prediction and counts 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Scores of all groups."""
+
+    scores: dict[str, float]
+    """By group, in order of appearance: the answerable question's score if both labels are right, else 0."""
+    sufficiency: dict[str, float]
+    """By group: 1.0 if both labels are right, else 0.0."""
+    incomplete: tuple[str, ...]
+    """Groups that are not one answerable and one unanswerable question; they score 0."""
+
+
+def group_scores(twins: Sequence[Twin]) -> Groups:
+    """Group the questions of a full set and score each group. No questions give no groups."""
+    groups: dict[str, list[Twin]] = {}
+    for twin in twins:
+        groups.setdefault(twin.group, []).append(twin)
+    complete = {
+        name: sorted(t.answerable for t in members) == [False, True] for name, members in groups.items()
+    }
+    right = {
+        name: complete[name] and all(twin.says_answerable is twin.answerable for twin in members)
+        for name, members in groups.items()
+    }
+    scores = {
+        name: next((t.score or 0.0 for t in members if t.answerable), 0.0) if right[name] else 0.0
+        for name, members in groups.items()
+    }
+    return Groups(
+        scores=scores,
+        sufficiency={name: float(flag) for name, flag in right.items()},
+        incomplete=tuple(name for name, flag in complete.items() if not flag),
+    )
