@@ -1,6 +1,7 @@
 """EVO-RAG's recipes: settings as in the paper, saved and read again, and `sleuth reward` on a transcript."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 from sleuth.algorithms.dpo import DPO
 from sleuth.cli import main
 from sleuth.errors import ConfigError
+from sleuth.judges.llm import LLMJudge
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.recipes.evo_rag import PAPER
@@ -99,3 +101,8 @@ def test_a_gold_id_without_a_passage_is_an_error(tmp_path: Path, capsys: pytest.
     captured = capsys.readouterr()
     assert "points to no passage" in json.loads(captured.out)["error"]
     assert "Traceback" not in captured.err
+
+
+def test_a_judge_of_refusals_is_part_of_the_saved_recipe():
+    recipe = PAPER.but(reward=replace(PAPER.reward, judge=LLMJudge("openai:http://localhost:1#judge")))  # type: ignore[type-var]
+    assert Recipe.from_dict(msgspec.json.decode(msgspec.json.encode(recipe.to_dict()))) == recipe
