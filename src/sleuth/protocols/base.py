@@ -18,7 +18,7 @@ class Decision(NamedTuple):
     """What one stretch of model text decides."""
 
     kind: str
-    """"search", "answer", "refuse", "backtrack" or "invalid"."""
+    """"search", "answer", "refuse", "backtrack" or "invalid"; a protocol's own kind lets the episode go on."""
     text: str
     """Query, answer or reason; for "invalid", why."""
 
@@ -50,6 +50,24 @@ class AgentProtocol(ABC):
     @abstractmethod
     def read(self, text: str) -> Decision:
         """The one action in a turn of model-written text."""
+
+    def decide(self, question: Question, turns: Sequence[str]) -> Decision:
+        """The action in the last of the turns written so far, for methods in which earlier ones matter."""
+        return self.read(turns[-1])
+
+    def renew(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit] | None:
+        """Passages for a new context in which the next turn is written, best first; None: the old one goes on.
+
+        Called after each turn and its search; `shown` holds the hits of every search so far, the
+        first one made for the prompt included.
+        """
+        return None
+
+    def renewed_prompt(
+        self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
+    ) -> tuple[tuple[str, str], ...]:
+        """Chat turns that open the new context; what they quote of `turns` is no action any more."""
+        return self.prompt(question, hits)
 
     @abstractmethod
     def show(self, hits: Sequence[Hit]) -> str:

@@ -7,16 +7,20 @@ again, and only policy segments are read for actions.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sleuth.engines.base import Completion, Message, Request, Tokenizer
+from sleuth.errors import RolloutError
 from sleuth.protocols.base import NOTHING_TO_DROP, AgentProtocol, Decision, find_tags
 from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.backtrack import drop, last_search, undo_drops
 from sleuth.rollouts.limits import Limits
 from sleuth.text import neutralise
 from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory, seen
+
+PromptWriter = Callable[[Question, Sequence[Hit]], Sequence[tuple[str, str]]]
+"""Chat turns for a question and the passages there is room for."""
 
 
 def derive_seed(*parts: object) -> int:
@@ -52,7 +56,7 @@ class Episode:
     actions: list[Action] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
     prompt: tuple[Message, ...] = ()
-    """The chat turns of the first segment."""
+    """The chat turns that opened the present context."""
     messages: list[Message] = field(default_factory=list)
     """What the policy sees, as chat turns."""
     tokens: list[int] = field(default_factory=list)
@@ -93,6 +97,10 @@ class Episode:
         Its context is, token for token, the one that segment was written in; its samples differ
         from the trajectory's and from those of other `sample` numbers.
         """
+        if sum(segment.author == "prompt" for segment in trajectory.segments) > 1:
+            raise RolloutError(
+                f"question {trajectory.question.id!r}: an episode of several contexts cannot be branched"
+            )
         episode = cls.start(trajectory.question, sample, 0, retriever, protocol, limits)
         episode.seed = derive_seed("fork", trajectory.seed, index, sample)
         segments = undo_drops(trajectory.segments[:index])
@@ -110,21 +118,9 @@ class Episode:
 
     def open(self, hits: Sequence[Hit], tokenizer: Tokenizer) -> None:
         """Write the prompt, dropping passages from the end until a whole turn fits after it."""
-        shown = [neutral_hit(hit) for hit in hits]
-        room = self.limits.max_context - self.limits.max_new_tokens
-        while True:
-            messages = [Message(*turn) for turn in self.protocol.prompt(self.question, shown)]
-            tokens = tokenizer.chat(messages)
-            if len(tokens) <= room or not shown:
-                break
-            shown.pop()
-        self.prompt, self.messages, self.tokens = tuple(messages), messages, list(tokens)
-        text = "\n".join(message.content for message in messages)
-        self.segments.append(Segment("prompt", text, tuple(tokens), hits=tuple(shown)))
+        shown = self._write_prompt([neutral_hit(hit) for hit in hits], self.protocol.prompt, tokenizer)
         if shown:
-            self.shown.append(tuple(shown))
-        if len(tokens) > room:
-            self.ending = "context"
+            self.shown.append(shown)
 
     def request(self) -> Request:
         """What the engine is asked to continue next."""
@@ -150,7 +146,7 @@ class Episode:
             Field(t.name, t.body, index, t.start, t.end)
             for t in find_tags(completion.text, self.protocol.tags)
         )
-        decision = self.protocol.read(completion.text)
+        decision = self.protocol.decide(self.question, self._turns)
         last = self.steps >= self.limits.max_steps
         if decision.kind == "search" and last:
             decision = Decision("invalid", "the step limit was reached before this search could run")
@@ -168,6 +164,9 @@ class Episode:
     def tell(self, hits: Sequence[Hit], tokenizer: Tokenizer) -> None:
         """Show search results: passages are dropped, then the last one cut, until they fit."""
         kept = [neutral_hit(hit) for hit in hits]
+        if self._renew([*self.shown, tuple(kept)], tokenizer):
+            self.shown.append(tuple(kept))
+            return
         room = self._room(self.limits.max_passage_tokens)
         text, tokens = self._render(kept, tokenizer)
         while len(tokens) > room and len(kept) > 1:
@@ -181,7 +180,7 @@ class Episode:
 
     def reply(self, text: str, tokenizer: Tokenizer) -> None:
         """Answer an action that finds no passages with one of the protocol's fixed replies; "" is none."""
-        if text:
+        if not self._renew(self.shown, tokenizer) and text:
             self._append_world(text, tokenizer.encode(text), ())
 
     def fail(self, fault: str) -> None:
@@ -201,6 +200,44 @@ class Episode:
             fault=self.fault,
         )
         return replace(trajectory, malformed=self.protocol.check(trajectory))
+
+    @property
+    def _turns(self) -> list[str]:
+        """What the policy wrote so far, turn by turn."""
+        return [segment.text for segment in self.segments if segment.author == "policy"]
+
+    def _renew(self, shown: Sequence[Sequence[Hit]], tokenizer: Tokenizer) -> bool:
+        """Open the new context that the protocol wants for the next turn; False if it wants none.
+
+        Whatever came before leaves the context, as after a backtrack, and stays in the record.
+        """
+        turns = self._turns
+        hits = self.protocol.renew(turns, shown)
+        if hits is None:
+            return False
+        here = len(self.segments)
+        self.segments = [s if s.until >= 0 else replace(s, until=here) for s in self.segments]
+        self._write_prompt(hits, lambda q, h: self.protocol.renewed_prompt(q, h, turns), tokenizer)
+        return True
+
+    def _write_prompt(
+        self, hits: Sequence[Hit], write: PromptWriter, tokenizer: Tokenizer
+    ) -> tuple[Hit, ...]:
+        """Append a prompt that begins a context, and return the passages for which there was room."""
+        shown = list(hits)
+        room = self.limits.max_context - self.limits.max_new_tokens
+        while True:
+            messages = [Message(*turn) for turn in write(self.question, shown)]
+            tokens = tokenizer.chat(messages)
+            if len(tokens) <= room or not shown:
+                break
+            shown.pop()
+        self.prompt, self.messages, self.tokens = tuple(messages), messages, list(tokens)
+        text = "\n".join(message.content for message in messages)
+        self.segments.append(Segment("prompt", text, tuple(tokens), hits=tuple(shown)))
+        if len(tokens) > room:
+            self.ending = "context"
+        return tuple(shown)
 
     def _backtrack(self) -> bool:
         """Drop the last search and what it found from the context; False if there is nothing to drop."""

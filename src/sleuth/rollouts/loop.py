@@ -122,8 +122,10 @@ def _advance(episodes: Sequence[Episode], write: Writer, tokenizer: Tokenizer) -
             searching.append((episode, decision.text))
         elif decision.kind == "backtrack":
             episode.reply(episode.protocol.backtrack_message, tokenizer)
-        else:
+        elif decision.kind == "invalid":
             episode.reply(episode.protocol.invalid_message, tokenizer)
+        else:
+            episode.reply("", tokenizer)
     found = _search([e for e, _ in searching], [query for _, query in searching])
     for episode, _ in searching:
         if episode.ending is None:

@@ -26,6 +26,7 @@ def read_transcript(
     read: list[Segment] = [Segment("prompt", question.text)]
     actions: list[Action] = []
     fields: list[Field] = []
+    turns: list[str] = []
     for by, text in segments:
         if by not in AUTHORS:
             raise RolloutError(f"segments[{len(read) - 1}].by must be 'model' or 'environment', not {by!r}")
@@ -33,7 +34,8 @@ def read_transcript(
         hits = shown_in(text, question.passages) if by == "environment" else ()
         read.append(Segment(AUTHORS[by], text, hits=hits))
         if by == "model":
-            action = Action(*protocol.read(text), index)
+            turns.append(text)
+            action = Action(*protocol.decide(question, turns), index)
             if action.kind == "backtrack":
                 search = last_search(read, actions)
                 if search is None:
