@@ -15,7 +15,7 @@ def test_by_hand() -> None:
         [1.0, 0.5, 0.0, 1.0, 1.0, 0.0, 1.0],
     )
     assert counts == Refusals(3, 1, 1, 2, 1.5)
-    assert (counts.precision, counts.recall, counts.f1) == (2 / 3, 2 / 3, pytest.approx(2 / 3))
+    assert (counts.precision, counts.recall, counts.f1) == (2 / 3, 2 / 3, 4 / 6)
     assert counts.over_refusal == 0.25
     # 1.5 right of 4 answered and of 4 answerable; the refused question's score and the last row's count nothing.
     assert (counts.answered_precision, counts.answered_recall, counts.answered_f1) == (0.375, 0.375, 0.375)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from sleuth.errors import DataError
 from sleuth.metrics.selective import RiskCoverage, risk_coverage
 
 
-def _curve(confidences: list[float], errors: list[float]) -> RiskCoverage:
+def _curve(confidences: Sequence[float], errors: Sequence[float]) -> RiskCoverage:
     curve = risk_coverage(confidences, errors)
     assert curve is not None
     return curve
