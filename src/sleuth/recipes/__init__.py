@@ -20,12 +20,20 @@ from sleuth.registry import nearest, resolve
 RECIPES = {
     "arena": "sleuth.recipes.arena:RECIPES",
     "autorefine": "sleuth.recipes.autorefine:RECIPES",
+    "cot": "sleuth.recipes.baselines:COT",
+    "direct": "sleuth.recipes.baselines:DIRECT",
     "eval-rar": "sleuth.recipes.eval_rar:RECIPES",
     "evinote-rag": "sleuth.recipes.evinote_rag:RECIPES",
     "evo-rag": "sleuth.recipes.evo_rag_variants:RECIPES",
     "eviomni": "sleuth.recipes.eviomni:RECIPES",
+    "ircot": "sleuth.recipes.baselines:IRCOT",
+    "iter-retgen": "sleuth.recipes.baselines:ITER_RETGEN",
+    "r1": "sleuth.recipes.baselines:R1",
     "rag": "sleuth.recipes.rag:RECIPES",
+    "search-o1": "sleuth.recipes.baselines:SEARCH_O1",
     "search-r1": "sleuth.recipes.search_r1:RECIPES",
+    "self-ask": "sleuth.recipes.baselines:SELF_ASK",
+    "sure": "sleuth.recipes.baselines:SURE",
 }
 """Name → the file's dict of scales and variants; "paper" is what a bare name means."""
 

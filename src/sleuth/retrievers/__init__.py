@@ -1,7 +1,8 @@
 """Queries in, ranked passages out.
 
 base: the interface · bm25: words, from an index on disk (build makes it) · given: the paragraphs
-that come with a question · all_given: the same, unsearched · fusion: reciprocal rank fusion of several.
+that come with a question · all_given: the same, unsearched · fusion: reciprocal rank fusion of several ·
+none: nothing is ever found.
 """
 
 RETRIEVERS = {
@@ -10,6 +11,7 @@ RETRIEVERS = {
     "given": "sleuth.retrievers.given:GivenParagraphs",
     "given-all": "sleuth.retrievers.all_given:AllGiven",
     "fusion": "sleuth.retrievers.fusion:Fusion",
+    "none": "sleuth.retrievers.none:NoRetrieval",
     "noisy": "sleuth.retrievers.noisy:Noisy",
 }
 """Name → class, for recipes saved as JSON."""

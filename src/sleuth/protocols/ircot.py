@@ -1,0 +1,84 @@
+"""IRCoT: every sentence of the reasoning is the next search; a reader then answers from all that was found.
+
+    prompt  passages of the question … Question: … Reasoning so far: (none)
+    policy  The film was made by Ann.                       its first sentence is the next search
+    prompt  passages of both searches … Reasoning so far: The film was made by Ann.
+    policy  So the answer is: Rome.                         ends the reasoning
+    prompt  all passages … Question: …                      the reader
+    policy  … So the answer is: Rome.
+
+Source: Trivedi et al. 2023, §3: retrieve with the question; reason one sentence, retrieve with
+it, until "answer is:" or 8 sentences; at most 15 paragraphs; a separate reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sleuth.errors import ConfigError
+from sleuth.protocols.base import Decision
+from sleuth.protocols.direct import ChainOfThought
+from sleuth.protocols.reasoning import first_sentence, states_answer
+from sleuth.text import neutralise
+from sleuth.types import Hit, Question
+
+
+@dataclass(frozen=True)
+class IRCoT(ChainOfThought):
+    """Interleaved retrieval and reasoning; `instruction` is the reader's."""
+
+    instruction: str = (
+        "Answer the question with the help of the passages. Think step by step, in short sentences. "
+        'End with "So the answer is:" and the answer in a few words.'
+    )
+    step_instruction: str = (
+        "Answer the question with the help of the passages, one step at a time. Write only the next sentence of the "
+        'reasoning, and nothing after it. If the reasoning is complete, write "So the answer is:" and the answer.'
+    )
+    max_sentences: int = 8
+    """Most sentences of reasoning, 1 or more; with the reader's turn one less than scale.max_steps."""
+    max_passages: int = 15
+    """Most distinct passages in a prompt, 1 or more, those of the latest search first."""
+
+    retrieves_first = True
+
+    def __post_init__(self) -> None:
+        for name in ("max_sentences", "max_passages"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+        """The context of the first sentence."""
+        return self.renewed_prompt(question, hits, ())
+
+    def decide(self, question: Question, turns: Sequence[str]) -> Decision:
+        """A search with the sentence just written; "reasoned" once the reasoning is at its end; the reader's answer."""
+        if self._is_reasoned(turns[:-1]):
+            return self.read(turns[-1])
+        sentence = first_sentence(turns[-1])
+        return Decision("reasoned" if self._is_reasoned(turns) else "search", sentence)
+
+    def renew(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit] | None:
+        """Every passage found so far, the latest search's first, so that the oldest give way."""
+        distinct = {hit.passage.id: hit for hits in reversed(shown) for hit in hits}
+        return list(distinct.values())[: self.max_passages]
+
+    def renewed_prompt(
+        self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
+    ) -> tuple[tuple[str, str], ...]:
+        """Passages, question and the reasoning so far; for the reader, passages and question."""
+        if self._is_reasoned(turns):
+            return ChainOfThought.prompt(self, question, hits)
+        reasoning = " ".join(neutralise(first_sentence(turn)) for turn in turns) or "(none)"
+        parts = [
+            self.step_instruction,
+            self.show(hits),
+            f"Question: {question.text}\nReasoning so far: {reasoning}\nNext sentence:",
+        ]
+        return (("user", "\n\n".join(part for part in parts if part)),)
+
+    def _is_reasoned(self, turns: Sequence[str]) -> bool:
+        """Whether these turns hold the whole reasoning: enough sentences, an answer, or nothing more to say."""
+        sentences = [first_sentence(turn) for turn in turns]
+        return len(turns) >= self.max_sentences or any(states_answer(s) or not s for s in sentences)

@@ -1,0 +1,47 @@
+"""Iter-RetGen: a fixed number of rounds; each searches with the question and the last round's reasoning.
+
+    prompt  passages of the question … Question: …
+    policy  … So the answer is: Ann.                        its text + the question is the next search
+    prompt  passages of that search … Question: …           a new context
+    policy  … So the answer is: Bea.                        the last round's answer counts
+
+Source: Shao et al. 2023, §3: q_t = y_{t-1} ‖ q, the generation sees the latest passages only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sleuth.errors import ConfigError
+from sleuth.protocols.base import Decision
+from sleuth.protocols.direct import ChainOfThought
+from sleuth.types import Hit, Question
+
+
+@dataclass(frozen=True)
+class IterRetGen(ChainOfThought):
+    """Retrieve and reason in alternation; the number of rounds is fixed beforehand."""
+
+    instruction: str = (
+        "Answer the question with the help of the passages. Think step by step, in short sentences. "
+        'End with "So the answer is:" and the answer in a few words.'
+    )
+    rounds: int = 2
+    """Retrievals and generations (T), 1 or more; scale.max_steps must not be smaller."""
+
+    retrieves_first = True
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1:
+            raise ConfigError(f"rounds must be at least 1, not {self.rounds}")
+
+    def decide(self, question: Question, turns: Sequence[str]) -> Decision:
+        """A search with what was just written, up to the last round; then the answer."""
+        if len(turns) >= self.rounds:
+            return self.read(turns[-1])
+        return Decision("search", " ".join(f"{turns[-1]} {question.text}".split()))
+
+    def renew(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit] | None:
+        """The latest passages: each round reads nothing else."""
+        return shown[-1] if shown else ()

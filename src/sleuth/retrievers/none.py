@@ -1,0 +1,23 @@
+"""No retrieval: every search finds nothing. For methods that answer from what the model knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.types import Hit
+
+
+@dataclass(frozen=True)
+class NoRetrieval(Retriever):
+    """Needs no index and finds nothing."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """An empty list for every query."""
+        check_k(k)
+        return [[] for _ in check_queries(queries)]
+
+    def identity(self) -> dict[str, str]:
+        """Its name."""
+        return {"retriever": "none"}
