@@ -4,8 +4,21 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sleuth.cli.output import print_json, print_table, warn
+
+if TYPE_CHECKING:
+    from sleuth.evaluation.scores import PredictionScores
+
+_NAMED = 10
+"""Rows that are skipped are named up to here, then counted."""
+_PROBLEMS = {
+    "unreadable": "cannot be read",
+    "other_dataset": "are of another data set",
+    "duplicate_id": "repeat an id; the first counts",
+    "unknown_id": "have an id that the gold does not",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -14,28 +27,63 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--dataset", required=True, metavar="NAME", help="whose rules: hotpotqa, 2wiki, nq, …"
     )
     parser.add_argument(
-        "--input", required=True, type=Path, metavar="FILE.jsonl", help="rows {id?, prediction, answers}"
+        "--input",
+        required=True,
+        type=Path,
+        metavar="FILE.jsonl",
+        help="rows {id?, prediction, answers} and what docs/evaluation.md lists",
+    )
+    parser.add_argument(
+        "--gold",
+        default="",
+        metavar="SPEC",
+        help="the questions that should be answered, as READER:PATH; answers are then taken from there",
     )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print EM and F1 with n and 95 % intervals."""
+    """Print EM and F1 with n and 95 % intervals, and what else the rows allow."""
     from sleuth.evaluation.scores import score_predictions
 
-    scores = score_predictions(arguments.input, arguments.dataset)
-    for bad in scores.bad[:10]:
-        warn(f"skipped {bad}")
+    scores = score_predictions(arguments.input, arguments.dataset, gold=arguments.gold)
+    _warn(scores)
     if arguments.json:
         print_json(scores.to_dict())
-    else:
-        rows = [
-            [name, _percent(m.value), f"{_percent(m.low)} to {_percent(m.high)}"]
-            for name, m in scores.measures()
-        ]
-        print_table(["measure", "%", "95 % interval"], rows, title=f"{arguments.dataset}, n = {scores.n}")
+        return 0
+    rows = [
+        [name, _percent(m.value), f"{_percent(m.low)} to {_percent(m.high)}", str(m.n)]
+        for name, m in scores.measures()
+    ]
+    print_table(["measure", "%", "95 % interval", "n"], rows, title=f"{arguments.dataset}, n = {scores.n}")
+    for title, figures in scores.extra.figures.items():
+        print_table([title, ""], [[_words(name), _number(value)] for name, value in figures.items()])
     return 0
+
+
+def _warn(scores: PredictionScores) -> None:
+    for bad in scores.bad[:_NAMED]:
+        warn(f"skipped {bad}")
+    for name, reason in _PROBLEMS.items():
+        if count := scores.problems.get(name):
+            warn(f"{count} of the rows {reason}")
+    if scores.missing:
+        absent = scores.problems.get("absent", 0)
+        warn(
+            f"{scores.missing} of {scores.rows} questions have no prediction and count as wrong"
+            + (f"; {absent} of them are not in the file" if absent else "")
+        )
+    if scores.gold is not None and scores.gold.bad:
+        warn(f"{len(scores.gold.bad)} records of the gold are left out; the first: {scores.gold.bad[0]}")
 
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _number(value: Any) -> str:
+    return "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
