@@ -15,7 +15,7 @@ from sleuth.protocols.self_ask import SelfAsk
 from sleuth.protocols.sure import SuRe
 from sleuth.recipe import Recipe
 from sleuth.recipes import search_r1
-from sleuth.retrievers.none import NoRetrieval
+from sleuth.retrievers.none import NoRetriever
 
 # Prompted: nothing is learned. Search-R1, §4.1: Qwen2.5-3B-Instruct, top-3 for every retrieval baseline.
 PROMPTED = search_r1.PAPER.sized(model="Qwen/Qwen2.5-3B-Instruct", steps=0, max_steps=1)
@@ -37,7 +37,7 @@ def _pair(name: str, source: str, *, paper: Sized, cpu: Sized) -> dict[str, Reci
 
 def _closed_book(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
     """The same without a retriever, so that no index is needed."""
-    return {scale: recipe.but(retriever=NoRetrieval()) for scale, recipe in recipes.items()}
+    return {scale: recipe.but(retriever=NoRetriever()) for scale, recipe in recipes.items()}
 
 
 DIRECT = _closed_book(
@@ -103,7 +103,7 @@ R1_INSTRUCTION = (
 R1_PAPER = search_r1.PAPER.but(
     name="r1/paper",
     protocol=ThinkThenAnswer(instruction=R1_INSTRUCTION),
-    retriever=NoRetrieval(),
+    retriever=NoRetriever(),
     source="R1 (DeepSeek-AI 2025) as in Search-R1 (Jin et al. 2025), Table 2",
 ).sized(max_steps=1)
 R1_CPU = search_r1.CPU.but(
@@ -111,7 +111,7 @@ R1_CPU = search_r1.CPU.but(
     protocol=ThinkThenAnswer(
         instruction="Answer the question. Think in <think></think>. Give the final answer in <answer></answer>."
     ),
-    retriever=NoRetrieval(),
+    retriever=NoRetriever(),
     source=R1_PAPER.source,
 ).sized(max_steps=1)
 R1 = {"paper": R1_PAPER, "cpu": R1_CPU}

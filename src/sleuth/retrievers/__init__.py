@@ -11,7 +11,7 @@ RETRIEVERS = {
     "given": "sleuth.retrievers.given:GivenParagraphs",
     "given-all": "sleuth.retrievers.all_given:AllGiven",
     "fusion": "sleuth.retrievers.fusion:Fusion",
-    "none": "sleuth.retrievers.none:NoRetrieval",
+    "none": "sleuth.retrievers.none:NoRetriever",
     "noisy": "sleuth.retrievers.noisy:Noisy",
 }
 """Name → class, for recipes saved as JSON."""

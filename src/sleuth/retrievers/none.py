@@ -10,7 +10,7 @@ from sleuth.types import Hit
 
 
 @dataclass(frozen=True)
-class NoRetrieval(Retriever):
+class NoRetriever(Retriever):
     """Needs no index and finds nothing."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
