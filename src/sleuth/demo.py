@@ -22,8 +22,8 @@ from sleuth.types import Trajectory
 
 WARM_START_SHARE = 0.6
 """Of the time that is left after the first evaluation, the two later ones set aside."""
-LATER_EVALUATIONS = 1.3
-"""Their time together, in units of the first: trained episodes end sooner than an untrained model's."""
+LATER_EVALUATIONS = 3.5
+"""Their time together, in units of the first: a trained model reads and quotes what the untrained one never asks for."""
 SHOWN = 10
 """Trajectories in the report."""
 
@@ -98,7 +98,7 @@ class Demo:
         scale = self.experiment.recipe.scale
         notes = [
             f"warm start: {updates} updates of {scale.warm_start_batch} demonstrations; "
-            f"GRPO: {steps} steps of {scale.batch} questions x {_group(self.experiment)} rollouts",
+            f"GRPO: {steps} step{'' if steps == 1 else 's'} of {scale.batch} questions x {_group(self.experiment)} rollouts",
             "brackets: 95 % bootstrap intervals over questions, decoding is greedy",
         ]
         if difference.value is not None and difference.low is not None and difference.high is not None:

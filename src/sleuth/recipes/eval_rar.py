@@ -63,6 +63,7 @@ CPU = PAPER.but(
         ),
         note="evaluate",
         invalid_message="\nMy action is wrong. Let me try again.\n",
+        script=search_r1.SCRIPT,
     ),
     algorithm=search_r1.CPU.algorithm,
     scale=search_r1.CPU.scale,

@@ -8,6 +8,7 @@ top-p, real stop strings, and an answer that is read from the response only.
 from dataclasses import replace
 
 from sleuth.algorithms.grpo import GRPO
+from sleuth.protocols.demonstration import Script
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipe import Recipe
 from sleuth.retrievers.bm25 import BM25
@@ -63,6 +64,9 @@ PAPER = Recipe(
     source="Search-R1 (Jin et al. 2025), eq. 3 and 4, appendix on training; released v0.2 GRPO scripts",
 )
 
+# Quotes of a dozen words: every token that a demonstration teaches is paid for in each rollout.
+SCRIPT = Script(quote_words=12)
+
 # Two CPU cores and SmolLM2-135M: a shorter instruction of our own and no example answer, since
 # every prompt token is paid for in each update and a small model repeats an example; two passages
 # a search; no KL term, whose weight of 0.001 decides nothing in tens of steps but whose reference
@@ -76,6 +80,7 @@ CPU = PAPER.but(
             "<information></information>. Give the final answer in <answer></answer>."
         ),
         invalid_message="\nI must search or answer.\n",
+        script=SCRIPT,
     ),
     algorithm=replace(ALGORITHM, beta=0.0),
     scale=Scale(
@@ -91,10 +96,11 @@ CPU = PAPER.but(
         warm_start_batch=4,
         warm_start_lr=1e-4,
         steps=40,
-        batch=8,  # most groups earn equal rewards and cost no update
+        batch=4,
         rollout_batch=50,
         micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
-        lr=2e-5,
+        lr=1e-5,
+        lr_warmup=0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
         eval_questions=100,
         save_every=5,
     ),
