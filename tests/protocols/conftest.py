@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -27,7 +28,9 @@ class Library(Retriever):
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         self.asked.extend(queries)
-        return [[Hit(p, 1.0) for p in self.passages if p.id in query.split()][:k] for query in queries]
+        return [
+            [Hit(p, 1.0) for p in self.passages if p.id in re.findall(r"\w+", query)][:k] for query in queries
+        ]
 
 
 def make_library(**texts: str) -> Library:
