@@ -98,3 +98,18 @@ def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: py
     code, _, err = run(capsys, "recipes")
     assert code == 130
     assert err == "sleuth: interrupted\n"
+
+
+def test_passages_whose_id_came_before_are_counted_and_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    source = tmp_path / "a.jsonl"
+    source.write_text('{"id": "p1", "title": "T", "text": "one"}\n')
+    other = tmp_path / "b.jsonl"
+    other.write_text(
+        '{"id": "p1", "title": "T", "text": "two"}\n{"id": "p2", "title": "T", "text": "three"}\n'
+    )
+    code, out, err = run(capsys, "index", str(source), str(other), "-o", str(tmp_path / "i"), "--json")
+    assert code == 0
+    assert json.loads(out) | {"index": ""} == {"index": "", "passages": 2, "skipped": 1}
+    assert "1 passages left out, since an earlier one has their id: p1" in err

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.corpora import CORPORA, open_corpus
+from sleuth.corpora import CORPORA, open_corpora, open_corpus
 from sleuth.corpora.base import Corpus
 from sleuth.corpora.factbook import FactbookCorpus
 from sleuth.corpora.folder import FolderCorpus
@@ -49,3 +49,22 @@ def test_an_unknown_format_names_the_known_ones(tmp_path: Path):
     (tmp_path / "a.docx").touch()
     with pytest.raises(DataError, match=r"unknown format '.docx'; known: .jsonl, .*\.pdf"):
         open_corpus(str(tmp_path / "a.docx"))
+
+
+def ids(sources: list[Path]) -> list[str]:
+    corpora = open_corpora([str(source) for source in sources])
+    return [passage.id for corpus in corpora for passage in corpus.passages(pytest.fail)]
+
+
+def test_documents_of_several_folders_keep_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for folder in ("a/notes", "b/notes", "b/plans"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "README.md").write_text(f"About {folder}.")
+    monkeypatch.chdir(tmp_path)
+    assert ids([Path("a/notes")]) == ["README.md#1"]
+    assert ids([Path("a/notes"), Path("b/plans")]) == ["notes/README.md#1", "plans/README.md#1"]
+    assert ids([Path("a/notes"), Path("b/notes")]) == ["a/notes/README.md#1", "b/notes/README.md#1"]
+    assert ids([Path("a/notes/README.md"), Path("b/plans/README.md")]) == [
+        "a/notes/README.md#1",
+        "b/plans/README.md#1",
+    ]

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from sleuth.corpora import open_corpus
+    from sleuth.corpora import open_corpora
     from sleuth.retrievers.build import build_index
 
     skipped = 0
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         if skipped <= 10:
             warn(f"skipped {line}")
 
-    corpora = [open_corpus(source) for source in arguments.sources]
+    corpora = open_corpora(arguments.sources)
     columns = (TextColumn("{task.completed:,} passages"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), disable=arguments.json, transient=True) as progress:
         task = progress.add_task("index", total=None)
@@ -55,6 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if skipped > 10:
         warn(f"skipped {skipped} records in all")
+    if info.num_duplicates:
+        named = ", ".join(info.duplicates)
+        warn(f"{info.num_duplicates} passages left out, since an earlier one has their id: {named}")
+    skipped += info.num_duplicates
     summary = {"index": str(arguments.output), "passages": info.num_passages, "skipped": skipped}
     if arguments.json:
         print_json(summary)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sleuth.corpora.base import Corpus
@@ -49,3 +52,27 @@ def open_corpus(source: str) -> Corpus:
             raise DataError(f"{source}: unknown format {path.suffix!r}; known: {known}")
     opened: Corpus = resolve("corpora", CORPORA, kind)(path)
     return opened
+
+
+def open_corpora(sources: Sequence[str]) -> list[Corpus]:
+    """The corpora of several sources; the ids of folders and documents are led by a name that tells them apart.
+
+    Their last component, or the whole path where two end alike: ids must be unique in an index,
+    and two folders may both hold a README.md.
+    """
+    from sleuth.corpora.folder import FolderCorpus
+
+    corpora = [open_corpus(source) for source in sources]
+    folders = [corpus for corpus in corpora if isinstance(corpus, FolderCorpus)]
+    if len(folders) < 2:
+        return corpora
+    names = Counter(folder.path.resolve().name for folder in folders)
+    return [replace(c, label=_label(c.path, names)) if isinstance(c, FolderCorpus) else c for c in corpora]
+
+
+def _label(path: Path, names: Counter[str]) -> str:
+    """What leads the ids of a folder, or of a document whose own name does not tell it apart."""
+    name, is_unique = path.resolve().name, names[path.resolve().name] == 1
+    if path.is_dir():
+        return name if is_unique else path.as_posix().strip("/")
+    return "" if is_unique else path.parent.as_posix().strip("/")

@@ -25,6 +25,8 @@ class FolderCorpus(Corpus):
     path: Path
     max_words: int = 100
     """Longest passage, as in DPR's Wikipedia; also at most 12 × as many characters."""
+    label: str = ""
+    """Leads every id, to tell several folders apart: "label/relative/path#1"."""
 
     def __post_init__(self) -> None:
         if not self.path.exists():
@@ -34,6 +36,7 @@ class FolderCorpus(Corpus):
 
     def passages(self, report: Report) -> Iterator[Passage]:
         """Passages with ids "relative/path#1", "#2" …; DataError if a parser is not installed."""
+        label = f"{self.label}/" if self.label else ""
         for file, name in self._files(report):
             try:
                 sections = read_sections(file)
@@ -48,7 +51,7 @@ class FolderCorpus(Corpus):
                 title = f"{Path(name).name} — {section.heading}" if section.heading else Path(name).name
                 for text in cut(section.text, self.max_words):
                     number += 1
-                    yield Passage(f"{name}#{number}", title, text)
+                    yield Passage(f"{label}{name}#{number}", title, text)
 
     def _files(self, report: Report) -> Iterator[tuple[Path, str]]:
         """Documents and their names relative to the folder."""
