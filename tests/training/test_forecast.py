@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from sleuth.algorithms.dpo import DPO
 from sleuth.algorithms.grpo import GRPO
 from sleuth.training.forecast import Forecast, forecast, measured_flops
 
@@ -33,6 +34,12 @@ def test_by_hand(toy: Any) -> None:
     assert got.rollout_tokens == 10 * 2 * 4 * 300
     assert got.update_tokens == got.rollout_tokens + 5 * 2 * 300
     assert got.hours == pytest.approx((2 * 24_000 + 6 * 27_000) * 1000 / 0.5e6 / 3600)
+
+
+def test_branches_are_counted(toy: Any) -> None:
+    # In each of two stages a trunk and, at its three turns, three forks.
+    got = forecast(plan(toy), DPO(group_size=4), 1000, 1000, 1e6)
+    assert got.rollout_tokens == 10 * 2 * (2 * (1 + 3 * 3)) * 300
 
 
 def test_a_reference_costs_a_pass_and_a_copy(toy: Any) -> None:

@@ -62,6 +62,10 @@ class Algorithm(ABC):
         """Whether the loss uses log π_ref."""
         return False
 
+    def rollouts_per_question(self, max_steps: int) -> int:
+        """Episodes that one question of a batch can cost, for forecasts; `max_steps` turns each."""
+        return self.group_size
+
     @abstractmethod
     def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
         """Credit for every trajectory that may train; each group holds rollouts of one question.

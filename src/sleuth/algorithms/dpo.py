@@ -52,6 +52,10 @@ class DPO(Algorithm):
 
     num_updates = 1
 
+    def rollouts_per_question(self, max_steps: int) -> int:
+        """A trunk and, at each of its turns, N − 1 forks; in both stages."""
+        return 2 * (1 + (self.group_size - 1) * max_steps)
+
     def __post_init__(self) -> None:
         for name, least in (("group_size", 2), ("update_pairs", 1), ("patience", 1), ("dev_questions", 1)):
             if getattr(self, name) < least:

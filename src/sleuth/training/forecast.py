@@ -55,7 +55,7 @@ def forecast(
     """
     turn = plan.max_new_tokens + plan.max_passage_tokens
     episode = min(plan.max_context, (plan.max_steps + 1) * turn)
-    rollouts = plan.steps * plan.batch * algorithm.group_size * episode
+    rollouts = plan.steps * plan.batch * algorithm.rollouts_per_question(plan.max_steps) * episode
     warm_start = plan.warm_start_examples * plan.warm_start_epochs * episode
     updates = warm_start + rollouts * algorithm.num_updates
     passes = 2 * rollouts + 6 * updates + (2 * rollouts if algorithm.needs_reference else 0)
