@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,12 @@ from sleuth.errors import DataError
 from sleuth.evaluation.statistics import (
     Difference,
     Estimate,
+    SeedReport,
+    _resampled_means,
     bootstrap_mean,
+    holm,
     minimum_detectable_difference,
+    over_seeds,
     paired_difference,
     sign_flip_p_value,
 )
@@ -130,6 +135,69 @@ def test_minimum_detectable_difference() -> None:
     assert minimum_detectable_difference(100, sd=0.3, power=0.8) == pytest.approx(0.08405, abs=1e-5)
     assert minimum_detectable_difference(1) is None
     assert minimum_detectable_difference(0) is None
+
+
+def test_holm_adjusts_by_the_number_of_tests_still_open_and_keeps_the_order_given() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_holm_does_not_count_a_test_that_was_not_made() -> None:
+    assert holm([None, 0.02, 0.5]) == [None, 0.04, 0.5]
+    assert holm([]) == []
+    assert holm([None]) == [None]
+
+
+def test_holm_never_exceeds_one() -> None:
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
+def test_holm_refuses_what_is_no_probability(bad: float) -> None:
+    with pytest.raises(DataError, match="p-value 1"):
+        holm([0.5, bad])
+
+
+def test_every_value_is_drawn_equally_often() -> None:
+    """The mean of draws of one value among zeros is its share of the draws: 1/n on average, whatever its place."""
+    n, resamples = 701, 4000
+    for place in (0, 1, 350, 699, 700):
+        # Distinct values, so that they are drawn one by one, and so small that only the one counts.
+        values = np.arange(n, dtype=np.float64) * 1e-12
+        values[place] = 1.0
+        means = _resampled_means(values, resamples, seed=place)
+        assert means.mean() == pytest.approx(1 / n, abs=4 * math.sqrt(1 / n / n / resamples) * 1.01)
+        assert (means * n).var() == pytest.approx(1 - 1 / n, abs=0.15)
+
+
+def test_seeds_and_questions_are_reported_apart() -> None:
+    runs: list[list[float | None]] = [[1.0, 0.0, 1.0, None], [1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
+    report = over_seeds(runs)
+    # The fourth question lacks a value in the first run, so it counts in none.
+    assert report.per_seed == pytest.approx((2 / 3, 1.0, 1 / 3))
+    assert report.seed_sd == pytest.approx(1 / 3)
+    assert (report.questions.n, report.questions.left_out, report.seeds) == (3, 1, 3)
+    assert report.questions.value == pytest.approx(2 / 3)
+    assert report.questions == replace(bootstrap_mean([1.0, 1 / 3, 2 / 3]), left_out=1)
+    assert report.to_dict()["seeds"] == 3
+
+
+def test_seeds_that_agree_have_no_spread_however_much_questions_differ() -> None:
+    report = over_seeds([[1.0, 0.0] * 50] * 3)
+    assert report.seed_sd == 0.0
+    assert report.questions.low is not None
+    assert report.questions.low < 0.45
+
+
+def test_seeds_at_the_edges() -> None:
+    assert over_seeds([[0.5]]) == SeedReport(Estimate(0.5, None, None, 1), (0.5,), None, 1)
+    assert over_seeds([[None], [1.0]]) == SeedReport(Estimate(None, None, None, 0, left_out=1), (), None, 2)
+    assert over_seeds([[]]) == SeedReport(Estimate(None, None, None, 0), (), None, 1)
+    with pytest.raises(DataError, match="no runs"):
+        over_seeds([])
+    with pytest.raises(DataError, match=r"equally many questions, not \[1, 2\]"):
+        over_seeds([[1.0], [1.0, 0.0]])
+    with pytest.raises(DataError, match="value 1 is nan"):
+        over_seeds([[1.0], [math.nan]])
 
 
 @pytest.mark.slow
