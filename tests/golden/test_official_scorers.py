@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sleuth.evaluation.scores import score_predictions
 from sleuth.metrics.answers import Match, answer_match, exact_match, f1
 from sleuth.metrics.no_answer import NoAnswer, best_threshold, score_at
 from sleuth.metrics.sufficiency import Twin, group_scores
@@ -127,3 +128,66 @@ def test_squad2_thresholds() -> None:
         for part, kept in (("HasAns", True), ("NoAns", False)):
             values = [question.score for question in questions if question.answerable is kept]
             assert 100 * sum(values) / len(values) == pytest.approx(totals[f"{part}_{name}"], abs=1e-6)
+
+
+def _rows(dataset: str) -> list[dict[str, Any]]:
+    """The cases as a predictions file; MuSiQue's with their twins."""
+    rows: list[dict[str, Any]] = []
+    for number, case in enumerate(CASES.cases(dataset)):
+        row: dict[str, Any] = {"id": number, "prediction": case.prediction, "answers": case.golds}
+        if dataset in ("2wiki", "hotpotqa"):
+            row |= {"predicted_supporting_facts": case.facts, "supporting_facts": case.gold_facts}
+        if dataset == "2wiki":
+            row |= {"predicted_evidences": case.triples, "evidences": case.gold_triples}
+        if dataset == "squad2":
+            row["no_answer_probability"] = case.no_answer_probability
+        if dataset == "musique":
+            row |= {"predicted_support_idxs": case.paragraphs, "support_idxs": case.gold_paragraphs}
+            row["predicted_answerable"] = case.says_answerable
+            twin = {"answerable": False, "predicted_answerable": number % 3 == 0, "prediction": ""}
+            rows.append({**row, **twin, "predicted_support_idxs": []})
+        rows.append(row)
+    return rows
+
+
+COLUMNS = {
+    "hotpotqa": {"em": "em", "f1": "f1"}
+    | {
+        f"{ours}_{p}": f"{theirs}_{p}"
+        for ours, theirs in (("support", "sp"), ("joint", "joint"))
+        for p in ("em", "f1")
+    },
+    "2wiki": {
+        f"{ours}_{p}": f"{theirs}_{p}"
+        for ours, theirs in (("support", "sp"), ("evidence", "evi"), ("joint", "joint"))
+        for p in ("em", "f1")
+    },
+    "musique": {
+        "em": "em",
+        "f1": "f1",
+        "support_f1": "sp_f1",
+        "group_answer_f1": "group_answer_f1",
+        "group_support_f1": "group_support_f1",
+    },
+    "nq": {"em": "em"},
+    "squad2": {"em": "em", "f1": "f1"},
+    "triviaqa": {"em": "em", "f1": "f1"},
+}
+
+
+@pytest.mark.parametrize("dataset", CASES.DATASETS)
+def test_a_file_of_predictions_scores_as_the_script_says(dataset: str, tmp_path: Path) -> None:
+    path = tmp_path / "predictions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in _rows(dataset)), encoding="utf-8")
+    told = score_predictions(path, dataset).to_dict()
+    assert told["bad_rows"]["count"] == 0
+    for ours, theirs in COLUMNS[dataset].items():
+        values = OFFICIAL[dataset]["values"][theirs]
+        assert told[ours]["value"] == pytest.approx(sum(values) / len(values), abs=1e-9), ours
+        assert told[ours]["n"] == len(values)
+    if dataset == "squad2":
+        totals = OFFICIAL["squad2"]["totals"]
+        assert 100 * told["has_answer_f1"]["value"] == pytest.approx(totals["HasAns_f1"], abs=1e-6)
+        assert 100 * told["no_answer_em"]["value"] == pytest.approx(totals["NoAns_exact"], abs=1e-6)
+        assert 100 * told["thresholds"]["best_em"] == pytest.approx(totals["best_exact"], abs=1e-6)
+        assert told["thresholds"]["best_f1_threshold"] == totals["best_f1_thresh"]

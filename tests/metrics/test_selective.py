@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sleuth.errors import DataError
@@ -38,6 +38,7 @@ def test_a_share_that_is_not_exact_in_binary_asks_for_no_question_more() -> None
     assert _curve([float(-i) for i in range(100)], [0] * 7 + [1] * 93).risk_at(0.07) == 0.0
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from([0.1, 0.5]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=6)
 )
