@@ -78,6 +78,8 @@ def test_nothing_to_judge() -> None:
     report = citation_report([], judge, "words")
     assert (report.recall, report.precision, report.scores, judge.calls) == (None, None, (), 0)
     assert citation_report([Cited("no citation.", ())], judge, "words").recall == 0.0
+    only_marks = citation_report([Cited("[1][2].", PASSAGES)], judge, "words")
+    assert (only_marks.recall, only_marks.empty) == (None, 1)
     assert judge.calls == 0
 
 

@@ -161,11 +161,11 @@ def answer_match(prediction: str | None, golds: Sequence[str], rule: Rules | str
     rules = _rules(rule)
     if prediction is None:
         return WRONG
-    em = exact_match(prediction, golds, rules)
+    normalised, wanted = normalise(prediction, rules.normaliser), _accepted(golds, rules)
+    em = float(normalised in wanted)
     if not golds or (rules.unanswerable == "scored" and not any(map(str.strip, golds))):
         return EXACT if em else WRONG
-    normalised = normalise(prediction, rules.normaliser)
-    pairs = [_tokens_match(normalised, gold, rules) for gold in _accepted(golds, rules)]
+    pairs = [_tokens_match(normalised, gold, rules) for gold in wanted]
     return Match(
         em,
         f1=max(f1 for f1, _, _ in pairs),

@@ -121,7 +121,7 @@ def citation_report(answers: Sequence[Cited], judge: Entailment, name: str) -> C
     """
     if not name.strip():
         raise ConfigError("a citation score must name its judge")
-    texts = [[_sentence(text, answer.passages) for text in sentences(answer.text)] for answer in answers]
+    texts = [_claims(answer) for answer in answers]
     cited = [sentence for answer in texts for sentence in answer if sentence.cited]
     verdicts = _Verdicts(judge)
     verdicts.ask([(s.premise(), s.claim) for s in cited])
@@ -147,6 +147,12 @@ def sentences(text: str) -> list[str]:
         found.append(text[start : match.start(1)])
         start = match.end()
     return [part.strip() for part in (*found, text[start:]) if part.strip()]
+
+
+def _claims(answer: Cited) -> list[_Sentence]:
+    """The answer's sentences; what holds nothing but citations claims nothing and is none."""
+    made = [_sentence(text, answer.passages) for text in sentences(answer.text)]
+    return [sentence for sentence in made if re.search(r"\w", sentence.claim)]
 
 
 def _sentence(text: str, passages: tuple[Passage, ...]) -> _Sentence:
