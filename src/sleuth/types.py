@@ -90,7 +90,7 @@ class Segment:
     hits: tuple[Hit, ...] = ()
     """World only: the passages shown in this segment, after any were dropped for room."""
     until: int = -1
-    """Index of the first segment written without seeing this one, since a backtrack dropped it; -1 = all see it."""
+    """Index of the first segment written without seeing this one, since a backtrack or a new context dropped it; -1 = all see it."""
 
     def __post_init__(self) -> None:
         if self.author != "policy" and self.logprobs:
@@ -200,7 +200,7 @@ class Trajectory:
 
     @property
     def has_drops(self) -> bool:
-        """Whether a backtrack took something out of the context, so that `tokens` is nobody's context."""
+        """Whether a backtrack or a new context took something out, so that `tokens` is nobody's context."""
         return any(segment.until >= 0 for segment in self.segments)
 
     def context(self, index: int) -> list[int]:

@@ -51,6 +51,8 @@ def test_only_the_first_action_of_a_turn_counts(play):
         ("So the final answer is: **Ann**.", "answer", "Ann"),
         ("Follow up: Intermediate answer:", "invalid", "empty follow up question"),
         ("So the final answer is:", "invalid", "empty final answer"),
+        ("So the final answer is:\nQuestion:", "invalid", "empty final answer"),
+        ("Follow up:\nQuestion:", "invalid", "empty follow up question"),
         (
             "Are follow up questions needed here: Yes.",
             "invalid",

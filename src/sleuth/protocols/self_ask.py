@@ -86,10 +86,13 @@ class SelfAsk(AgentProtocol):
         mark = _MARK.search(text)
         if mark is None:
             return Decision("invalid", "neither a follow up question nor a final answer")
+        body = text[mark.end() :]
+        for stop in self.stops:  # a stop string ends the turn but stands in it
+            body = body.partition(stop)[0]
         if mark[0].lower().startswith("final"):
-            answer = short_answer(text[mark.end() :])
+            answer = short_answer(body)
             return Decision("answer", answer) if answer else Decision("invalid", "empty final answer")
-        query = first_sentence(text[mark.end() :].partition(INTERMEDIATE)[0])
+        query = first_sentence(body)
         return Decision("search", query) if query else Decision("invalid", "empty follow up question")
 
     def show(self, hits: Sequence[Hit]) -> str:
