@@ -48,6 +48,18 @@ def test_remarks_count_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureF
     )
 
 
+def test_other_rules_than_the_gold_s_own_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = {"id": "a", "question": "a?", "answers": ["Paris"], "dataset": "hotpotqa"}
+    gold = f"jsonl:{_file(tmp_path / 'gold.jsonl', [question])}"
+    path = _file(tmp_path / "p.jsonl", [{"id": "a", "prediction": "Paris"}])
+    assert main(["score", "--dataset", "arena", "--input", path, "--gold", gold, "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "sleuth: the gold is hotpotqa; scored by the rules of arena, as asked\n"
+    assert json.loads(printed.out)["gold"]["datasets"] == ["hotpotqa"]
+    assert main(["score", "--dataset", "hotpot", "--input", path, "--gold", gold, "--json"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_the_table_shows_what_the_rows_allow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     facts = [["A", 0]]
     row = {

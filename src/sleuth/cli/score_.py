@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sleuth.cli.output import print_json, print_table, warn
 
 if TYPE_CHECKING:
+    from sleuth.evaluation.gold import Gold
     from sleuth.evaluation.scores import PredictionScores
+    from sleuth.metrics.answers import Rules
 
 _NAMED = 10
 """Rows that are skipped are named up to here, then counted."""
@@ -73,8 +75,18 @@ def _warn(scores: PredictionScores) -> None:
             f"{scores.missing} of {scores.rows} questions have no prediction and count as wrong"
             + (f"; {absent} of them are not in the file" if absent else "")
         )
-    if scores.gold is not None and scores.gold.bad:
-        warn(f"{len(scores.gold.bad)} records of the gold are left out; the first: {scores.gold.bad[0]}")
+    if scores.gold is not None:
+        _warn_of_gold(scores.gold, scores.rules)
+
+
+def _warn_of_gold(gold: Gold, rules: Rules) -> None:
+    from sleuth.evaluation.gold import follows
+
+    if gold.bad:
+        warn(f"{len(gold.bad)} records of the gold are left out; the first: {gold.bad[0]}")
+    for dataset in gold.datasets:
+        if not follows(dataset, rules):
+            warn(f"the gold is {dataset}; scored by the rules of {rules.name}, as asked")
 
 
 def _percent(value: float | None) -> str:

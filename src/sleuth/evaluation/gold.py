@@ -29,6 +29,11 @@ class Gold:
     bad: list[BadRecord] = field(default_factory=list)
     """Records of the source that are no question of this data set; they count nowhere."""
 
+    @property
+    def datasets(self) -> list[str]:
+        """Data sets that the questions name."""
+        return sorted({question.dataset for question in self.questions.values()} - {""})
+
 
 def load_gold(source: str, rules: Rules) -> Gold:
     """Questions of a `load_questions` source that the rules apply to.
@@ -61,7 +66,7 @@ def accepted(names: Mapping[str, int], rules: Rules, source: str) -> set[str]:
     DataError with counts if there are several and none is of these rules.
     """
     named = {name: count for name, count in names.items() if name}
-    fitting = {name for name in named if _rules_or_none(name) is rules}
+    fitting = {name for name in named if follows(name, rules)}
     if not fitting and len(named) > 1:
         counts = ", ".join(f"{name} ({count})" for name, count in sorted(named.items()))
         raise DataError(f"{source} mixes data sets, none of them {rules.name}: {counts}; score one at a time")
@@ -91,8 +96,9 @@ def held_against(
     return completed, unknown, len(gold.questions) - len(found)
 
 
-def _rules_or_none(name: str) -> Rules | None:
+def follows(dataset: str, rules: Rules) -> bool:
+    """Whether these are the data set's own rules; never for a data set of the user's own."""
     try:
-        return rules_for(name)
-    except ConfigError:  # a data set of the user's own
-        return None
+        return rules_for(dataset) is rules
+    except ConfigError:
+        return False

@@ -81,6 +81,7 @@ class PredictionScores:
             else {
                 "source": self.gold.source,
                 "questions": len(self.gold.questions),
+                "datasets": self.gold.datasets,
                 "bad_records": _told(self.gold.bad),
             },
         }
