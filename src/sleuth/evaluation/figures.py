@@ -28,6 +28,8 @@ FIGURES: dict[str, Figure] = {
     "all_gold": Figure("All gold passages shown", "%"),
     "any_gold": Figure("Any gold passage shown", "%"),
     "answer_recall": Figure("Answer in shown passages", "%"),
+    "recall_at_5": Figure("Answer in the first 5 passages", "%"),
+    "ndcg_at_5": Figure("nDCG@5 by answer", "%"),
     "evidence_recall": Figure("Answer in extracted evidence", "%"),
     "compression_ratio": Figure("Passages over evidence", "words"),
     "references_listed": Figure("References listed", "per question"),

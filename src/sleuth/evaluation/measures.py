@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sleuth.metrics import answers, efficiency, evidence, refusal
+from sleuth.metrics import answers, efficiency, evidence, refusal, retrieval
 from sleuth.metrics.answers import Rules
 from sleuth.protocols.arena import references_listed
-from sleuth.types import Trajectory
+from sleuth.types import Passage, Question, Trajectory
 
 Measure = Callable[[Trajectory, Rules], float | None]
 AnswerScore = Callable[[str | None, tuple[str, ...], Rules], float]
 RefusalFigure = Callable[[bool, bool], float | None]
+RankingFigure = Callable[[list[Passage], Question, int], float | None]
 
 
 def _answer(score: AnswerScore) -> Measure:
@@ -37,6 +38,11 @@ def _refusal(figure: RefusalFigure) -> Measure:
     return measure
 
 
+def _ranked(figure: RankingFigure) -> Measure:
+    """EviOmni's Table 3, over the first five passages shown."""
+    return lambda trajectory, _: figure(retrieval.ranking(trajectory), trajectory.question, 5)
+
+
 MEASURES: dict[str, Measure] = {
     "em": _answer(answers.exact_match),
     "f1": _answer(answers.f1),
@@ -50,6 +56,8 @@ MEASURES: dict[str, Measure] = {
     "all_gold": lambda trajectory, _: evidence.all_gold(trajectory),
     "any_gold": lambda trajectory, _: evidence.any_gold(trajectory),
     "answer_recall": lambda trajectory, _: evidence.answer_recall(trajectory),
+    "recall_at_5": _ranked(retrieval.answer_recall_at),
+    "ndcg_at_5": _ranked(retrieval.answer_ndcg_at),
     "evidence_recall": lambda trajectory, _: evidence.evidence_recall(trajectory),
     "compression_ratio": lambda trajectory, _: evidence.compression_ratio(trajectory),
     "references_listed": lambda trajectory, _: references_listed(trajectory),
