@@ -83,6 +83,14 @@ def test_nothing_to_judge() -> None:
     assert judge.calls == 0
 
 
+def test_of_a_repeated_citation_the_first_is_left_out() -> None:
+    judge = Words()
+    citation_report([Cited("ada born died marylebone [1][4][1].", PASSAGES)], judge, "words")
+    premises = {premise.replace("Title: ", "").replace("\n", " ") for premise, _ in judge.asked}
+    one, four = "Ada ada born london", "Death died marylebone"
+    assert premises == {f"{one} {four} {one}", one, four, f"{four} {one}", f"{one} {one}"}
+
+
 def test_the_judge_is_named_and_asked_in_rounds_and_never_twice() -> None:
     judge = Words()
     answers = [Cited("ada born london [1][3]. Seine river [3][2].", PASSAGES)] * 5

@@ -89,7 +89,10 @@ class _Sentence:
     """Empty if it cites nothing, or something that is not there."""
 
     def premise(self, without: int | None = None) -> str:
-        kept = [p for i, p in enumerate(self.cited) if i != without]
+        kept = list(self.cited)
+        if without is not None:
+            # The first of repeated citations goes, as in the script: a judge may mind the order of passages.
+            kept.remove(self.cited[without])
         return "\n".join(f"Title: {p.title}\n{p.text}" for p in kept)
 
     def alone(self, index: int) -> str:
