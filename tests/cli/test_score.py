@@ -75,6 +75,16 @@ def test_the_table_shows_what_the_rows_allow(tmp_path: Path, capsys: pytest.Capt
         assert word in printed
 
 
+def test_a_small_set_says_what_it_cannot_tell_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _file(tmp_path / "p.jsonl", [{"prediction": "x", "answers": ["x"]}] * 125)
+    assert main(["score", "--dataset", "bamboogle", "--input", path]) == 0
+    assert "n = 125; differences of EM below 8.8 points may be chance" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
 def test_an_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = {"prediction": "x", "answers": ["x"]}
     path = _file(tmp_path / "p.jsonl", [{**row, "dataset": "nq"}, {**row, "dataset": "hotpotqa"}])

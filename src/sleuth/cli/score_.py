@@ -57,10 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
         [name, _percent(m.value), f"{_percent(m.low)} to {_percent(m.high)}", str(m.n)]
         for name, m in scores.measures()
     ]
-    print_table(["measure", "%", "95 % interval", "n"], rows, title=f"{arguments.dataset}, n = {scores.n}")
+    print_table(["measure", "%", "95 % interval", "n"], rows, title=_title(scores))
     for title, figures in scores.extra.figures.items():
         print_table([title, ""], [[_words(name), _number(value)] for name, value in figures.items()])
     return 0
+
+
+def _title(scores: PredictionScores) -> str:
+    """With the smallest difference that could be told apart, so that small sets are read for what they are."""
+    from sleuth.evaluation.statistics import minimum_detectable_difference
+
+    smallest = minimum_detectable_difference(scores.n)
+    told = "" if smallest is None else f"; differences of EM below {100 * smallest:.1f} points may be chance"
+    return f"{scores.dataset}, n = {scores.n}{told}"
 
 
 def _warn(scores: PredictionScores) -> None:
