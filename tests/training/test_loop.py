@@ -124,11 +124,11 @@ def test_a_question_that_comes_again_is_rolled_out_anew(toy: Any, tmp_path: Path
 def test_the_engine_forgets_old_weights_after_every_update(toy: Any, tmp_path: Path) -> None:
     policy, engine = toy.new_learner()
     events: list[str] = []
-    generate, refresh = engine.generate, engine.refresh
-    engine.generate = lambda *a: events.append("generate") or generate(*a)
+    converse, refresh = engine.converse, engine.refresh
+    engine.converse = lambda *a: events.append("converse") or converse(*a)
     engine.refresh = lambda: events.append("refresh") or refresh()
     toy.run(tmp_path, steps=3, learner=(policy, engine))
-    assert [kind for kind, _ in itertools.groupby(events)] == ["refresh", *["generate", "refresh"] * 3]
+    assert [kind for kind, _ in itertools.groupby(events)] == ["refresh", *["converse", "refresh"] * 3]
 
 
 def test_kl_measures_the_way_from_where_training_began(toy: Any, tmp_path: Path) -> None:

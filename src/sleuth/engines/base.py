@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -65,6 +65,10 @@ class Completion:
     stop: StopReason
 
 
+Reply = Callable[[Sequence[tuple[int, Completion]]], Sequence[tuple[int, Request]]]
+"""Completions that are ready, by key → further requests, by key."""
+
+
 class Tokenizer(Protocol):
     """What an engine needs from its model's tokenizer."""
 
@@ -94,6 +98,18 @@ class Engine(ABC):
         A context with no room for a single token gives an empty completion with stop "context".
         Raises EngineError if the model cannot be reached.
         """
+
+    def converse(self, requests: Sequence[tuple[int, Request]], sampling: Sampling, reply: Reply) -> None:
+        """Continue contexts given with a key each, until `reply` has nothing more to ask.
+
+        `reply` is given completions with their keys whenever some are ready, in any order, and
+        returns the requests to go on with, such as the next turns of the same episodes. An engine
+        that can lets those join while others are still being written; this one waits for all.
+        """
+        asked = list(requests)
+        while asked:
+            completions = self.generate([request for _, request in asked], sampling)
+            asked = list(reply([(key, done) for (key, _), done in zip(asked, completions, strict=True)]))
 
     def fingerprint(self) -> str:
         """What tells these weights from others of the same name; "" where they cannot be seen."""

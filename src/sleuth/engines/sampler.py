@@ -5,9 +5,7 @@ context and seed only, never on its neighbours in the batch or their order.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sleuth.engines.base import Sampling
@@ -15,11 +13,6 @@ from sleuth.errors import EngineError
 
 _TOP = 512
 """Most likely tokens looked at before sorting a whole vocabulary for top-p."""
-
-
-def uniforms(seed: int, count: int) -> NDArray[np.float64]:
-    """`count` numbers in [0, 1); number i depends on (seed, i) alone (Philox, counter = i)."""
-    return np.random.Generator(np.random.Philox(key=seed % 2**128)).random(count)
 
 
 def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> tuple[list[int], list[float]]:

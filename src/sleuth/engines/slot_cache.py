@@ -6,6 +6,7 @@ One tensor [slots, kv_heads, capacity, head_dim] per layer. Slot s holds the key
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -120,7 +121,7 @@ class SlotCache(Cache):  # type: ignore[misc]
         for target in targets:
             self.tokens[target] = self.tokens[source][:length]
 
-    def touch(self, slots: range) -> None:
+    def touch(self, slots: Iterable[int]) -> None:
         """Mark slots as just used."""
         self.clock += 1
         for slot in slots:

@@ -7,7 +7,7 @@ Tokens do not depend on which rows sit beside each other, up to the arithmetic's
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -17,13 +17,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sleuth.engines.base import Sampling
-from sleuth.engines.sampler import choose, uniforms
+from sleuth.engines.sampler import choose
 from sleuth.engines.slot_cache import SlotCache, Window
 from sleuth.engines.turn import Turn
 
 Forward = Callable[[Tensor, Tensor, SlotCache], Tensor]
 """(input ids [B, S], positions [B, S], cache) → logits [B, V] of the last column."""
 
+Refill = Callable[[Sequence[Turn]], Sequence[Turn]]
+"""Turns that have stopped → further turns to answer."""
+
+JOIN_SHARE = 1 / 8
+"""Share of the rows that must have stopped before they are handed over: a prompt alone costs more than one of several."""
 MIN_SHARED = 16
 """Tokens two contexts must share before one waits for the other; a wait costs one more forward pass."""
 ROUND = 64
@@ -42,19 +47,26 @@ class SlotDecoder:
         self.prefill_tokens = 4096
         """Most tokens, padding included, in one forward pass over prompts."""
 
-    def run(self, turns: Sequence[Turn], sampling: Sampling) -> None:
-        """Bring every turn to its stop; as many side by side as the budget holds."""
-        wave: list[Turn] = []
-        widest = 0
-        for turn in turns:
-            need = max(widest, len(turn.context) + turn.limit)
-            if wave and (len(wave) + 1) * need > self.budget:
-                self._run_wave(wave, sampling)
-                wave, need = [], len(turn.context) + turn.limit
-            wave.append(turn)
-            widest = need
-        if wave:
-            self._run_wave(wave, sampling)
+    def run(self, turns: Sequence[Turn], sampling: Sampling, refill: Refill | None = None) -> None:
+        """Bring every turn to its stop; as many side by side as the budget holds.
+
+        Whenever some have stopped, `refill` is given them and may return further turns, such as the
+        next ones of the same episodes, which join while the others go on.
+        """
+        waiting = deque(turns)
+        live: dict[int, Turn] = {}
+        stopped: list[Turn] = []
+        while waiting or live or stopped:
+            if stopped and len(stopped) >= JOIN_SHARE * (len(live) + len(stopped)):
+                waiting.extend(refill(stopped) if refill else ())
+                stopped = []
+            if fresh := self._admit(waiting, live):
+                stopped += _draw(fresh, self._prefill(fresh, live), live, sampling)
+            if live:
+                self._close_gaps(live)
+                slots = sorted(live)
+                logits = self._step(slots, [live[slot].last for slot in slots], slots[-1] + 1)
+                stopped += _draw(slots, logits, live, sampling)
 
     def probe(self, first: Sequence[int], second: Sequence[int]) -> Tensor:
         """Logits [2, V] after two short contexts, computed in pieces through the cache; clears it."""
@@ -68,36 +80,47 @@ class SlotDecoder:
         """Forget all contexts and free the memory."""
         self.cache.clear()
 
-    def _run_wave(self, wave: Sequence[Turn], sampling: Sampling) -> None:
-        rows = self._place(wave)
-        self._decode(rows, self._prefill(rows), sampling)
-
-    def _place(self, wave: Sequence[Turn]) -> list[Turn]:
-        """Give each turn a slot in 0..n-1; returns the turns by slot.
+    def _admit(self, waiting: deque[Turn], live: dict[int, Turn]) -> list[int]:
+        """Move turns from `waiting` to slots of their own, as many as the budget holds; returns the slots.
 
         A turn takes over the slot that holds its longest prefix; the others take the slots that
-        were not used for longest.
+        were not used for longest. Slots of turns that go on may be renumbered in `live`.
         """
-        count = len(wave)
-        matrix = common_prefixes([*(t.context for t in wave), *self.cache.tokens])
-        owners = _owners(matrix[:count, count:], [len(t) for t in self.cache.tokens])
-        for slot, turn in owners.items():
-            # Cut what differs; the last token is computed again, since its logits are needed.
-            keep = min(int(matrix[turn, count + slot]), len(wave[turn].context) - 1)
-            del self.cache.tokens[slot][keep:]
-        owners = self._make_room(owners, count, max(len(t.context) + t.limit for t in wave))
-        idle = sorted(
-            (s for s in range(self.cache.slots) if s not in owners), key=self.cache.used.__getitem__
-        )
-        homeless = [i for i in range(count) if i not in owners.values()]
+        cache, batch = self.cache, list[Turn]()
+        need = max((len(turn.context) + turn.limit for turn in live.values()), default=0)
+        while waiting:
+            wide = max(need, len(waiting[0].context) + waiting[0].limit)
+            if (live or batch) and (len(live) + len(batch) + 1) * wide > self.budget:
+                break
+            batch.append(waiting.popleft())
+            need = wide
+        if not batch:
+            return []
+        placed = self._take_over(batch, [slot for slot in range(cache.slots) if slot not in live])
+        going_on = len(live)
+        rows = self._make_room(live | placed, going_on + len(batch), need)
+        idle = sorted((s for s in range(cache.slots) if s not in rows), key=cache.used.__getitem__)
+        homeless = [turn for turn in batch if not any(turn is own for own in placed.values())]
         for slot, turn in zip(idle, homeless, strict=False):
-            self.cache.tokens[slot].clear()
-            owners[slot] = turn
-        self._gather(owners, count)
-        self.cache.touch(range(count))
-        return [wave[owners[slot]] for slot in range(count)]
+            cache.tokens[slot].clear()
+            rows[slot] = turn
+        live.clear()
+        live.update(rows)
+        cache.touch(live)
+        return sorted(slot for slot, turn in live.items() if any(turn is own for own in batch))
 
-    def _make_room(self, owners: dict[int, int], count: int, need: int) -> dict[int, int]:
+    def _take_over(self, batch: Sequence[Turn], free: Sequence[int]) -> dict[int, Turn]:
+        """Free slots that hold the beginning of a turn's context, cut down to it, with the turn."""
+        tokens, count = self.cache.tokens, len(batch)
+        matrix = common_prefixes([*(t.context for t in batch), *(tokens[slot] for slot in free)])
+        owners = _owners(matrix[:count, count:], [len(tokens[slot]) for slot in free])
+        for place, turn in owners.items():
+            # The last token is computed again, since its logits are needed.
+            keep = min(int(matrix[turn, count + place]), len(batch[turn].context) - 1)
+            del tokens[free[place]][keep:]
+        return {free[place]: batch[turn] for place, turn in owners.items()}
+
+    def _make_room(self, owners: dict[int, Turn], count: int, need: int) -> dict[int, Turn]:
         """Have `count` slots of `need` tokens within the budget; returns the owners by their new slots."""
         cache = self.cache
         if cache.slots >= count and cache.capacity >= need and cache.slots * cache.capacity <= self.budget:
@@ -117,26 +140,37 @@ class SlotDecoder:
         cache.resize(keep, slots, capacity)
         return {new: owners[old] for new, old in enumerate(keep) if old in owners}
 
-    def _gather(self, owners: dict[int, int], count: int) -> None:
-        """Move the owned slots to 0..count-1, so that attention reads a view of them."""
-        gaps = [slot for slot in range(count) if slot not in owners]
-        for slot in [s for s in owners if s >= count]:
+    def _close_gaps(self, live: dict[int, Turn]) -> None:
+        """Move the live slots to 0..n-1 when many lie idle between them.
+
+        An idle slot below a live one costs arithmetic, moving costs memory traffic: wait for a few.
+        """
+        count = len(live)
+        if 4 * (max(live) + 1 - count) < max(live) + 1:
+            return
+        gaps = [slot for slot in range(count) if slot not in live]
+        for slot in [s for s in live if s >= count]:
             gap = gaps.pop()
             self.cache.swap(slot, gap)
-            owners[gap] = owners.pop(slot)
+            live[gap] = live.pop(slot)
 
-    def _prefill(self, rows: Sequence[Turn]) -> Tensor:
-        """Compute all contexts; returns the logits [n, V] that choose each first token."""
+    def _prefill(self, fresh: Sequence[int], live: dict[int, Turn]) -> Tensor:
+        """Compute the contexts of the fresh slots; returns the logits [n, V] that choose each first token.
+
+        What another live slot holds already is copied from there.
+        """
         cache = self.cache
-        shared = common_prefixes([t.context for t in rows])
+        slots = [*fresh, *(slot for slot in live if slot not in fresh)]
+        contexts = [live[slot].context for slot in fresh]
+        shared = common_prefixes([*contexts, *(cache.tokens[slot] for slot in slots[len(fresh) :])])
         logits: dict[int, Tensor] = {}
-        pending = list(range(len(rows)))
+        pending = list(range(len(fresh)))
         while pending:
-            filled = np.array([len(cache.tokens[row]) for row in range(len(rows))])
+            filled = np.array([len(cache.tokens[slot]) for slot in slots])
             runners: list[int] = []
             copies: dict[tuple[int, int], list[int]] = defaultdict(list)
             for row in pending:
-                length = len(rows[row].context)
+                length = len(contexts[row])
                 available = np.minimum(shared[row], filled)
                 source = int(available.argmax())
                 twin = self._twin(row, shared, logits)
@@ -151,10 +185,10 @@ class SlotDecoder:
                     if held > filled[row]:
                         copies[source, held].append(row)
             for (source, length), targets in copies.items():
-                cache.copy(source, targets, length)
-            self._compute(rows, runners, logits)
+                cache.copy(slots[source], [slots[target] for target in targets], length)
+            self._compute({row: (slots[row], contexts[row]) for row in runners}, logits)
             pending = [row for row in pending if row not in logits]
-        return torch.stack([logits[row] for row in range(len(rows))])
+        return torch.stack([logits[row] for row in range(len(fresh))])
 
     @staticmethod
     def _twin(row: int, shared: NDArray[np.int64], logits: dict[int, Tensor]) -> int | None:
@@ -170,47 +204,20 @@ class SlotDecoder:
         best = int(shared[row, list(runners)].max())
         return best - held >= MIN_SHARED or best == shared[row, row] > held
 
-    def _compute(self, rows: Sequence[Turn], runners: Sequence[int], logits: dict[int, Tensor]) -> None:
-        """Forward passes over what the runners' slots do not hold yet, in buckets of similar length."""
-        todo = {row: rows[row].context[len(self.cache.tokens[row]) :] for row in runners}
+    def _compute(self, runners: dict[int, tuple[int, list[int]]], logits: dict[int, Tensor]) -> None:
+        """Forward passes over what the runners' slots do not hold yet, in buckets of similar length.
+
+        `runners`: row → (slot, context); `logits` gains theirs by row.
+        """
+        todo = {row: context[len(self.cache.tokens[slot]) :] for row, (slot, context) in runners.items()}
         for row, tokens in todo.items():
             # One long prompt alone would need all its activations at once.
             while len(tokens) > self.prefill_tokens:
-                self._extend([row], [tokens[: self.prefill_tokens]])
+                self._extend([runners[row][0]], [tokens[: self.prefill_tokens]])
                 del tokens[: self.prefill_tokens]
         for bucket in _buckets({row: len(tokens) for row, tokens in todo.items()}, self.prefill_tokens):
-            found = self._extend(bucket, [todo[row] for row in bucket])
+            found = self._extend([runners[row][0] for row in bucket], [todo[row] for row in bucket])
             logits.update(zip(bucket, found, strict=True))
-
-    def _decode(self, rows: list[Turn], logits: Tensor, sampling: Sampling) -> None:
-        """Draw tokens until every turn has stopped. Rows 0..view-1 are computed; `live` of them go on."""
-        draws = {
-            id(t): uniforms(t.seed, t.limit) if sampling.temperature else np.zeros(t.limit) for t in rows
-        }
-        view, live = len(rows), list(range(len(rows)))
-        while True:
-            step = torch.tensor([draws[id(rows[r])][rows[r].count] for r in live], dtype=torch.float64)
-            for row, token, logprob in zip(
-                live, *choose(logits, sampling, step.to(logits.device)), strict=True
-            ):
-                rows[row].take(token, logprob)
-            live = [row for row in live if not rows[row].stop]
-            if not live:
-                return
-            # A finished row costs arithmetic, moving it costs memory traffic: wait for a few.
-            if 4 * (view - len(live)) >= view:
-                view = self._compact(rows, live)
-                live = list(range(view))
-            logits = self._step(live, [rows[row].last for row in live], view)
-
-    def _compact(self, rows: list[Turn], live: Sequence[int]) -> int:
-        """Swap finished rows behind the live ones; returns how many live."""
-        count = len(live)
-        gaps = sorted(set(range(count)) - set(live))
-        for gap, row in zip(gaps, (r for r in live if r >= count), strict=True):
-            self.cache.swap(gap, row)
-            rows[gap], rows[row] = rows[row], rows[gap]
-        return count
 
     def _step(self, live: Sequence[int], tokens: Sequence[int], view: int) -> Tensor:
         """One token for each live row among slots 0..view-1; logits [len(live), V]."""
@@ -251,6 +258,15 @@ class SlotDecoder:
     def _run_model(self, ids: Tensor, positions: Tensor, window: Window) -> Tensor:
         self.cache.window = window.to(self.device)
         return self.forward(ids.to(self.device), positions.to(self.device), self.cache)
+
+
+def _draw(slots: Sequence[int], logits: Tensor, live: dict[int, Turn], sampling: Sampling) -> list[Turn]:
+    """One token for each slot; the turns that have stopped leave `live` and are returned."""
+    draws = torch.tensor([live[slot].draw for slot in slots], dtype=torch.float64)
+    chosen = choose(logits, sampling, draws.to(logits.device))
+    for slot, token, logprob in zip(slots, *chosen, strict=True):
+        live[slot].take(token, logprob)
+    return [live.pop(slot) for slot in slots if live[slot].stop]
 
 
 def common_prefixes(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:

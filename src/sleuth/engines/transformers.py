@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sleuth.engines.base import Completion, Engine, Request, Sampling
+from sleuth.engines.base import Completion, Engine, Reply, Request, Sampling
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.models import load_model
-from sleuth.engines.sampler import choose, uniforms
+from sleuth.engines.sampler import choose
 from sleuth.engines.slot_cache import SlotCache
 from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.turn import Turn
@@ -104,18 +104,45 @@ class TransformersEngine(Engine):
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """Continue every context; see Engine. Raises EngineError for a token the model does not have."""
-        for request in requests:
-            self._check(request)
-        turns = [Turn(r, sampling, self.context_length, self.tokenizer.decode, self._eos) for r in requests]
-        open_turns = [turn for turn in turns if not turn.stop]
+        completions: dict[int, Completion] = {}
+
+        def keep(done: Sequence[tuple[int, Completion]]) -> list[tuple[int, Request]]:
+            completions.update(done)
+            return []
+
+        self.converse(list(enumerate(requests)), sampling, keep)
+        return [completions[index] for index in range(len(requests))]
+
+    def converse(self, requests: Sequence[tuple[int, Request]], sampling: Sampling, reply: Reply) -> None:
+        """Continue contexts as they come; see Engine. `reply` must not call this engine."""
+        turns: dict[int, tuple[int, Turn]] = {}
+
+        def take(asked: Sequence[tuple[int, Request]]) -> list[Turn]:
+            """The turns of requests; those without room are answered at once."""
+            opened: list[Turn] = []
+            while asked:
+                closed: list[Turn] = []
+                for key, request in asked:
+                    self._check(request)
+                    turn = Turn(request, sampling, self.context_length, self.tokenizer.decode, self._eos)
+                    turns[id(turn)] = key, turn
+                    (closed if turn.stop else opened).append(turn)
+                asked = answer(closed) if closed else []
+            return opened
+
+        def answer(stopped: Sequence[Turn]) -> Sequence[tuple[int, Request]]:
+            return reply([(turns.pop(id(turn))[0], turn.completion()) for turn in stopped])
+
         with self._one_at_a_time:
             self._prepare()
             with self._inference():
                 if self._slots is not None:
-                    self._slots.run(open_turns, sampling)
-                else:
-                    self._run_singly(open_turns, sampling)
-        return [turn.completion() for turn in turns]
+                    self._slots.run(take(requests), sampling, lambda stopped: take(answer(stopped)))
+                    return
+                opened = take(requests)
+                while opened:
+                    self._run_singly(opened, sampling)
+                    opened = take(answer(opened))
 
     def fingerprint(self) -> str:
         """A hash over a few hundred values of every parameter, which any update of the weights changes."""
@@ -235,11 +262,10 @@ class TransformersEngine(Engine):
         for context, group in groupby(turns, key=lambda turn: turn.context):
             prompt = self._forward(torch.tensor([context], device=device))
             for turn in group:
-                draws = uniforms(turn.seed, turn.limit)
                 output = copy.copy(prompt)
                 cache = copy.deepcopy(prompt.past_key_values)
                 while True:
-                    draw = torch.tensor([draws[turn.count]], device=device)
+                    draw = torch.tensor([turn.draw], dtype=torch.float64, device=device)
                     (token,), (logprob,) = choose(output.logits[:, -1], sampling, draw)
                     turn.take(token, logprob)
                     if turn.stop:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.types import StopReason
 
@@ -21,6 +24,11 @@ OVERLAP = 4
 """Tokens kept when the tail is cut, so that a tokenizer that treats a first token specially sees none."""
 MAX_PENDING = 8
 """An unfinished character has at most 4 bytes; more pending tokens than this are garbage and are let out."""
+
+
+def uniforms(seed: int, count: int) -> NDArray[np.float64]:
+    """`count` numbers in [0, 1); number i depends on (seed, i) alone (Philox, counter = i)."""
+    return np.random.Generator(np.random.Philox(key=seed % 2**128)).random(count)
 
 
 @dataclass(slots=True)
@@ -95,11 +103,18 @@ class Turn:
         self._eos = eos
         self._stream = TextStream(decode, sampling.stop)
         self._logprobs: list[float] = []
+        # Drawn at once, so that no sample depends on how many others are drawn beside it.
+        self._draws = uniforms(self.seed, self.limit) if sampling.temperature else None
 
     @property
     def count(self) -> int:
         """Tokens written so far."""
         return len(self._logprobs)
+
+    @property
+    def draw(self) -> float:
+        """The random number in [0, 1) that chooses the next token; 0 when greedy."""
+        return 0.0 if self._draws is None else float(self._draws[self.count])
 
     @property
     def last(self) -> int:

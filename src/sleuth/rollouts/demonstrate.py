@@ -7,13 +7,14 @@ instead of a model, so its layout is exactly what the policy will meet later.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from sleuth.engines.base import Completion, Tokenizer
 from sleuth.protocols.base import AgentProtocol
 from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.episode import Episode
 from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import play
+from sleuth.rollouts.loop import Hear, play
 from sleuth.types import Question, Trajectory
 
 
@@ -37,7 +38,7 @@ def demonstrate(
         batch = questions[tried : tried + max(8, wanted - len(kept))]
         tried += len(batch)
         episodes = (Episode.start(q, 0, 0, retriever, protocol, limits) for q in batch)
-        groups = play(episodes, lambda active: [_write(e, tokenizer) for e in active], tokenizer)
+        groups = play(episodes, partial(_write_all, tokenizer), tokenizer)
         kept.extend(t for (t,) in groups if _is_complete(t))
     return kept[:wanted], tried - len(kept)
 
@@ -46,6 +47,12 @@ def _is_complete(trajectory: Trajectory) -> bool:
     """Whether the script came to its own end: an answer, or a refusal where there is none."""
     wanted = "answered" if trajectory.question.answerable else "refused"
     return trajectory.ending == wanted and not trajectory.malformed and not trajectory.fault
+
+
+def _write_all(tokenizer: Tokenizer, episodes: Sequence[Episode], hear: Hear) -> None:
+    """The script as a writer of turns."""
+    while episodes:
+        episodes = hear([(episode, _write(episode, tokenizer)) for episode in episodes])
 
 
 def _write(episode: Episode, tokenizer: Tokenizer) -> Completion:

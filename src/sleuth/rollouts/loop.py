@@ -1,7 +1,8 @@
 """The episode loop: questions in, groups of trajectories out. The same code trains, evaluates and serves.
 
-Episodes advance together, one turn per round: one batched generation, then one batched search.
-A finished episode makes room for the next in the queue, so the engine's batch stays full.
+Episodes advance side by side, each at its own pace: whichever turns are ready are read together, one
+batched search answers them, and their episodes go on while others are still being written. A
+finished episode makes room for the next in the queue, so the engine's batch stays full.
 What an episode contains depends only on its seed, never on its neighbours.
 """
 
@@ -11,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from sleuth.engines.base import Completion, Engine, Sampling, Tokenizer
+from sleuth.engines.base import Completion, Engine, Request, Sampling, Tokenizer
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.protocols.base import AgentProtocol
 from sleuth.retrievers.base import Retriever, check_k
@@ -19,8 +20,10 @@ from sleuth.rollouts.episode import Episode
 from sleuth.rollouts.limits import Limits
 from sleuth.types import Hit, Question, Trajectory
 
-Writer = Callable[[Sequence[Episode]], list[Completion]]
-"""Whoever writes the policy's next turn: a model, or a script that demonstrates."""
+Hear = Callable[[Sequence[tuple[Episode, Completion]]], Sequence[Episode]]
+"""Turns that are ready → the episodes that want another turn."""
+Writer = Callable[[Sequence[Episode], Hear], None]
+"""Whoever writes the policy's turns, a model or a script, until no episode wants another."""
 
 GREEDY = Sampling(temperature=0.0)
 
@@ -63,8 +66,17 @@ def model_writer(engine: Engine, protocol: AgentProtocol, limits: Limits, sampli
     """The model as a writer: turns end at the protocol's stop strings and the limits' length."""
     turn = replace(sampling, stop=protocol.stops, max_new_tokens=limits.max_new_tokens)
 
-    def write(episodes: Sequence[Episode]) -> list[Completion]:
-        return engine.generate([episode.request() for episode in episodes], turn)
+    def write(episodes: Sequence[Episode], hear: Hear) -> None:
+        waiting: dict[int, Episode] = {}
+
+        def requests(some: Sequence[Episode]) -> list[tuple[int, Request]]:
+            waiting.update((id(episode), episode) for episode in some)
+            return [(id(episode), episode.request()) for episode in some]
+
+        def reply(ready: Sequence[tuple[int, Completion]]) -> list[tuple[int, Request]]:
+            return requests(hear([(waiting.pop(key), completion) for key, completion in ready]))
+
+        engine.converse(requests(episodes), turn, reply)
 
     return write
 
@@ -86,16 +98,34 @@ def play(
         raise ConfigError(f"samples and width must be at least 1, not {group_size} and {width}")
     queue = deque(enumerate(episodes))
     done: dict[int, Trajectory] = {}
-    active: dict[int, Episode] = {}
-    while queue or active:
-        fresh = dict(queue.popleft() for _ in range(min(width - len(active), len(queue))))
-        _open([e for e in fresh.values() if not e.segments], tokenizer)
-        active |= fresh
-        _advance([e for e in active.values() if e.ending is None], write, tokenizer)
-        for index in [i for i, e in active.items() if e.ending is not None]:
-            done[index] = active.pop(index).finish()
-            if on_done is not None:
-                on_done(done[index])
+    active: dict[int, tuple[int, Episode]] = {}
+
+    def take_up() -> list[Episode]:
+        """Episodes from the queue, opened, as many as there is room for; some end before their first turn."""
+        opened: list[Episode] = []
+        while queue and len(active) < width:
+            fresh = [queue.popleft() for _ in range(min(width - len(active), len(queue)))]
+            _open([episode for _, episode in fresh if not episode.segments], tokenizer)
+            active.update((id(episode), (index, episode)) for index, episode in fresh)
+            opened += settle([episode for _, episode in fresh])
+        return opened
+
+    def settle(episodes: Sequence[Episode]) -> list[Episode]:
+        """Those of the episodes that go on; the others are put away."""
+        for episode in episodes:
+            if episode.ending is not None:
+                index, _ = active.pop(id(episode))
+                done[index] = episode.finish()
+                if on_done is not None:
+                    on_done(done[index])
+        return [episode for episode in episodes if episode.ending is None]
+
+    def hear(ready: Sequence[tuple[Episode, Completion]]) -> list[Episode]:
+        _react(ready, tokenizer)
+        return settle([episode for episode, _ in ready]) + take_up()
+
+    if first := take_up():
+        write(first, hear)
     ordered = [done[i] for i in range(len(done))]
     return [ordered[i : i + group_size] for i in range(0, len(ordered), group_size)]
 
@@ -109,12 +139,10 @@ def _open(episodes: Sequence[Episode], tokenizer: Tokenizer) -> None:
             episode.open(found.get(id(episode), []), tokenizer)
 
 
-def _advance(episodes: Sequence[Episode], write: Writer, tokenizer: Tokenizer) -> None:
-    """One turn for every episode: generate, read, and let the world reply."""
-    if not episodes:
-        return
+def _react(ready: Sequence[tuple[Episode, Completion]], tokenizer: Tokenizer) -> None:
+    """Read what was written, and let the world reply."""
     searching: list[tuple[Episode, str]] = []
-    for episode, completion in zip(episodes, write(episodes), strict=True):
+    for episode, completion in ready:
         decision = episode.hear(completion)
         if episode.ending is not None:
             continue
