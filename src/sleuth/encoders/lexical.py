@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sleuth.encoders.base import Encoder
+from sleuth.errors import EngineError
 from sleuth.text import normalise
 
 if TYPE_CHECKING:
@@ -21,6 +22,18 @@ class LexicalEncoder(Encoder):
 
     The vocabulary is that of the call: rows of different calls cannot be compared.
     """
+
+    @property
+    def name(self) -> str:
+        """Its name in the registry."""
+        return "lexical"
+
+    @property
+    def dimension(self) -> int:
+        """Always EngineError: every call has its own."""
+        raise EngineError(
+            "the lexical encoder's vectors cannot be kept: every call has a vocabulary of its own"
+        )
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[N, number of distinct words]; see Encoder."""

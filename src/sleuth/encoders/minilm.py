@@ -33,16 +33,29 @@ class MiniLM(Encoder):
     folder: str = ""
     """Folder of a BERT model saved by transformers; "" = the installed package."""
 
+    @property
+    def name(self) -> str:
+        """ "minilm", with the folder if it is not the package's."""
+        return f"minilm:{self.folder}" if self.folder else "minilm"
+
+    @property
+    def dimension(self) -> int:
+        """384; of another model in `folder`, its own."""
+        return int(load(self.folder)[1].config.hidden_size)
+
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[N, 384]; see Encoder. The same text has the same vector whatever stands beside it, to rounding."""
         import numpy as np
         import torch
 
         tokenizer, model = load(self.folder)
-        rows = []
+        rows = np.zeros((len(texts), int(model.config.hidden_size)), dtype=np.float32)
+        # By length, since every text of a batch costs as much as the longest.
+        order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for start in range(0, len(texts), BATCH):
+            some = order[start : start + BATCH]
             batch = tokenizer(
-                list(texts[start : start + BATCH]),
+                [texts[i] for i in some],
                 padding=True,
                 truncation=True,
                 max_length=MAX_TOKENS,
@@ -52,9 +65,8 @@ class MiniLM(Encoder):
                 states_N_T_D = model(**batch).last_hidden_state
             mask_N_T_1 = batch["attention_mask"][..., None].to(states_N_T_D.dtype)
             means_N_D = (states_N_T_D * mask_N_T_1).sum(1) / mask_N_T_1.sum(1).clamp(min=1)
-            rows.append(torch.nn.functional.normalize(means_N_D, dim=-1).numpy())
-        width = int(model.config.hidden_size)
-        return np.concatenate(rows) if rows else np.zeros((0, width), dtype=np.float32)
+            rows[some] = torch.nn.functional.normalize(means_N_D, dim=-1).numpy()
+        return rows
 
 
 @lru_cache(maxsize=2)

@@ -2,16 +2,20 @@
 
 base: the interface · bm25: words, from an index on disk (build makes it) · given: the paragraphs
 that come with a question · all_given: the same, unsearched · fusion: reciprocal rank fusion of several ·
-none: nothing is ever found.
+none: nothing is ever found · dense: vectors, from an index that dense_build makes · hybrid: words and vectors ·
+rerank: a cross-encoder over another retriever's passages · opening: an index by its directory.
 """
 
 RETRIEVERS = {
     "bm25": "sleuth.retrievers.bm25:BM25",
+    "dense": "sleuth.retrievers.dense:Dense",
     "evidence": "sleuth.retrievers.evidence:Evidence",
     "given": "sleuth.retrievers.given:GivenParagraphs",
     "given-all": "sleuth.retrievers.all_given:AllGiven",
     "fusion": "sleuth.retrievers.fusion:Fusion",
+    "hybrid": "sleuth.retrievers.hybrid:Hybrid",
     "none": "sleuth.retrievers.none:NoRetriever",
     "noisy": "sleuth.retrievers.noisy:Noisy",
+    "rerank": "sleuth.retrievers.rerank:Rerank",
 }
 """Name → class, for recipes saved as JSON."""

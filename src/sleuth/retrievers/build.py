@@ -66,7 +66,7 @@ def _build(
     taken = num_duplicates = 0
     duplicates: list[str] = []
     with PassageWriter(content) as store, IndexWriter(content) as writer:
-        for chunk in _chunks(passages, taken):
+        for chunk in checked_chunks(passages, taken):
             for passage, is_new in zip(chunk, seen.add([p.id for p in chunk]), strict=True):
                 if is_new:
                     writer.add(store.count, passage)
@@ -86,7 +86,7 @@ def _build(
     return IndexInfo(directory, num_passages, sha256, num_duplicates, tuple(duplicates))
 
 
-def _chunks(passages: Iterable[Passage], first: int) -> Iterator[list[Passage]]:
+def checked_chunks(passages: Iterable[Passage], first: int = 0) -> Iterator[list[Passage]]:
     """Lists of at most CHUNK passages, checked and with text that can be stored."""
     stream = iter(passages)
     while chunk := [_checked(p, first + i) for i, p in enumerate(islice(stream, CHUNK))]:

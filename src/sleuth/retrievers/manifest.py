@@ -6,9 +6,9 @@ is not whole, not ours or not of this version is never searched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
@@ -18,6 +18,23 @@ MANIFEST = "manifest.json"
 KIND = "sleuth-bm25"
 FORMAT = 1
 """Raised whenever an older index could no longer be searched rightly."""
+
+
+class AnyManifest(Protocol):
+    """What every kind of index says of itself."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def generation(self) -> str: ...
+
+    @property
+    def files(self) -> dict[str, int]: ...
+
+    def encode(self) -> bytes: ...
+
+
+M = TypeVar("M", bound=AnyManifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +63,11 @@ class Manifest:
 
 def read_manifest(directory: Path) -> Manifest:
     """The manifest of an index directory, or RetrievalError saying what is wrong with it."""
+    return read_as(directory, Manifest, KIND, FORMAT)
+
+
+def read_as(directory: Path, shape: type[M], kind: str, current: int) -> M:
+    """The manifest of an index of one kind, written in the current format; RetrievalError if it is not."""
     path = directory / MANIFEST
     try:
         raw = path.read_bytes()
@@ -57,14 +79,14 @@ def read_manifest(directory: Path) -> Manifest:
         data: Any = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RetrievalError(f"{path}: damaged ({error}); build the index again") from error
-    if not isinstance(data, dict) or data.get("kind") != KIND:
+    if not isinstance(data, dict) or data.get("kind") != kind:
         raise RetrievalError(f"{path}: not the manifest of a Sleuth index")
-    if data.get("format") != FORMAT:
+    if data.get("format") != current:
         raise RetrievalError(
-            f"{path}: index format {data.get('format')!r}, this version reads {FORMAT}; build the index again"
+            f"{path}: index format {data.get('format')!r}, this version reads {current}; build the index again"
         )
     try:
-        manifest = msgspec.convert(data, Manifest)
+        manifest = msgspec.convert(data, shape)
     except msgspec.ValidationError as error:
         raise RetrievalError(f"{path}: damaged ({error}); build the index again") from error
     if Path(manifest.generation).name != manifest.generation:
@@ -72,7 +94,7 @@ def read_manifest(directory: Path) -> Manifest:
     return manifest
 
 
-def check_files(directory: Path, manifest: Manifest) -> None:
+def check_files(directory: Path, manifest: AnyManifest) -> None:
     """RetrievalError if a file is missing or has another size: a mapped file cut short kills the process."""
     for name, size in manifest.files.items():
         try:

@@ -20,23 +20,28 @@ from pathlib import Path
 import msgspec
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.manifest import KIND, MANIFEST, Manifest
+from sleuth.retrievers.manifest import KIND, MANIFEST, M
 
 _BUILD = ".build-"
 _GENERATION = "index-"
 _LOCK = ".lock"
 _CONTENT = "content"
 _NEW_MANIFEST = ".manifest.json.new"
+DENSE = "dense"
+"""Folder inside an index of words for an index of the same passages' vectors."""
+ENCODED = ".encoded-"
+"""Beginning of the folders in which builds of vectors keep them until they are published."""
+_OWN = (MANIFEST, _NEW_MANIFEST, _LOCK, DENSE)
 
 
 @contextmanager
-def staging(directory: Path) -> Iterator[Path]:
-    """An empty directory in which to build what `publish` then makes the index `directory`.
+def staging(directory: Path, kind: str = KIND) -> Iterator[Path]:
+    """An empty directory in which to build what `publish` then makes the index `directory`, of `kind`.
 
     Removed afterwards whatever happens; other builds of the same index may run at the same time.
     Raises RetrievalError if `directory` holds something that is not an index.
     """
-    _refuse_foreign(directory)
+    _refuse_foreign(directory, kind)
     directory.mkdir(parents=True, exist_ok=True)
     with _locked(directory / _LOCK):
         _sweep(directory)
@@ -52,7 +57,7 @@ def staging(directory: Path) -> Iterator[Path]:
         lock.close()
 
 
-def publish(content: Path, directory: Path, manifest: Manifest) -> Manifest:
+def publish(content: Path, directory: Path, manifest: M) -> M:
     """Make `content`, from `staging`, the index of `directory`; returns the manifest with its generation."""
     named = replace(manifest, generation=_GENERATION + content.parent.name.removeprefix(_BUILD))
     mode = (content.parent / _LOCK).stat().st_mode
@@ -75,21 +80,21 @@ def publish(content: Path, directory: Path, manifest: Manifest) -> Manifest:
     return named
 
 
-def _refuse_foreign(directory: Path) -> None:
+def _refuse_foreign(directory: Path, kind: str) -> None:
     """RetrievalError rather than mixing an index into, or replacing, somebody's other files."""
     if not directory.exists():
         return
     if not directory.is_dir():
         raise RetrievalError(f"{str(directory)!r} is a file; the index needs a directory of its own")
     for entry in directory.iterdir():
-        ours = entry.name in (MANIFEST, _NEW_MANIFEST, _LOCK) or entry.name.startswith((_BUILD, _GENERATION))
-        if not ours or (entry.name == MANIFEST and _kind(entry) not in (KIND, "")):
+        ours = entry.name in _OWN or entry.name.startswith((_BUILD, _GENERATION, ENCODED))
+        if not ours or (entry.name == MANIFEST and kind_of(entry) not in (kind, "")):
             raise RetrievalError(
                 f"{str(directory)!r} holds {entry.name!r} and is not an index; give the index a directory of its own"
             )
 
 
-def _kind(manifest: Path) -> str:
+def kind_of(manifest: Path) -> str:
     """The kind a manifest names, or "" if it is damaged."""
     try:
         data = msgspec.json.decode(manifest.read_bytes())

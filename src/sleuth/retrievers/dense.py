@@ -1,0 +1,93 @@
+"""Dense retrieval: passages whose vectors are nearest to the query's, from an index made by dense_build."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sleuth.encoders.base import Encoder, agree, probe, unpacked
+from sleuth.encoders.opening import open_encoder
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retrievers.analysis import valid
+from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.dense_index import OpenDense
+from sleuth.types import Hit
+
+
+@dataclass(frozen=True)
+class Dense(Retriever):
+    """Inner product of a query's vector with every passage's, exact or approximate as the index was built.
+
+    Index and encoder open at the first search. Two Dense are equal if their settings are.
+    """
+
+    path: str = ""
+    """Index directory; "" = not set yet."""
+    encoder: Encoder | None = None
+    """None = the one the index names."""
+    nprobe: int = 0
+    """Lists looked through for a query in an approximate index; 0 = what the build chose. More find more."""
+
+    def __post_init__(self) -> None:
+        if self.nprobe < 0:
+            raise ConfigError(f"dense.nprobe must be 0 or more, not {self.nprobe}")
+
+    @classmethod
+    def open(cls, path: str | Path) -> Dense:
+        """The index at `path`, opened now, without its encoder; RetrievalError if it is missing or damaged."""
+        retriever = cls(path=str(path))
+        _ = retriever._index
+        return retriever
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The best k passages for each query. Raises EngineError if the encoder cannot be loaded."""
+        k, queries = check_k(k), check_queries(queries)
+        asked = [valid(query) for query in queries if query.strip()]
+        if not asked:
+            return [[] for _ in queries]
+        found = iter(self._index.find(self._encoder.encode_queries(asked), k, self.nprobe))
+        return [next(found) if query.strip() else [] for query in queries]
+
+    def identity(self) -> dict[str, str]:
+        """Encoder, backend, and the hash of the passages."""
+        manifest = self._index.manifest
+        return {
+            "retriever": "dense",
+            "encoder": f"{manifest.encoder}/{manifest.encoder_fingerprint}",
+            "backend": manifest.backend,
+            "engine_version": manifest.engine_version,
+            "nprobe": str(self.nprobe or manifest.nprobe),
+            "num_passages": str(manifest.num_passages),
+            "index": manifest.sha256,
+        }
+
+    @cached_property
+    def _index(self) -> OpenDense:
+        if not self.path:
+            raise RetrievalError(
+                "no index given: pass --index DIR, or build one with 'sleuth index SRC -o DIR --dense minilm'"
+            )
+        return OpenDense(Path(self.path))
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        """The encoder, found to make the same vectors as the one that made the index."""
+        manifest = self._index.manifest
+        encoder = self.encoder or open_encoder(manifest.encoder)
+        try:
+            written = unpacked(manifest.encoder_probe)
+        except ValueError as error:
+            raise RetrievalError(f"{self.path}: damaged (encoder_probe); build the index again") from error
+        if not agree(probe(encoder), written):
+            raise RetrievalError(
+                f"index {self.path!r} was made by another encoder than this {encoder.name!r} "
+                f"(by {manifest.encoder!r}, {manifest.encoder_fingerprint}); build the index again"
+            )
+        return encoder
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings only: copies and other processes open the index themselves."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
