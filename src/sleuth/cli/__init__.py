@@ -25,6 +25,7 @@ VERBS = {
     "train": "train a recipe",
     "eval": "evaluate a recipe or a finished run on a whole question file",
     "compare": "compare evaluated runs question by question",
+    "published": "list the papers' result tables, or set a run beside them",
     "recipes": "list the recipes",
     "reward": "score transcripts written elsewhere with a recipe's reward",
     "score": "score a file of predictions by a data set's official rules",

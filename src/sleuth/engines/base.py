@@ -115,5 +115,9 @@ class Engine(ABC):
         """What tells these weights from others of the same name; "" where they cannot be seen."""
         return ""
 
+    def describe(self) -> dict[str, str]:
+        """What a result should say of how this model was run: engine, arithmetic, room."""
+        return {"engine": type(self).__name__, "context_length": str(self.context_length)}
+
     def refresh(self) -> None:  # noqa: B027 - most engines hold nothing to forget
         """Forget everything computed with old weights; call after each update."""

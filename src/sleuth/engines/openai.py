@@ -123,6 +123,10 @@ class OpenAIEngine(Engine):
         """How requests are put; "auto" until the first one was answered."""
         return self._forms[0].api if self._settled else "auto"
 
+    def describe(self) -> dict[str, str]:
+        """The form of the requests besides: chat turns are not the very tokens that a local model sees."""
+        return super().describe() | {"api": self.api}
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """Continue every context; see Engine. Raises EngineError when the endpoint cannot or will not."""
         length = self.context_length

@@ -144,6 +144,11 @@ class TransformersEngine(Engine):
                     self._run_singly(opened, sampling)
                     opened = take(answer(opened))
 
+    def describe(self) -> dict[str, str]:
+        """Arithmetic and device besides: the same weights may write otherwise in another arithmetic."""
+        arithmetic = str(self._autocast or self._dtype).removeprefix("torch.")
+        return super().describe() | {"arithmetic": arithmetic, "device": self._device.type}
+
     def fingerprint(self) -> str:
         """A hash over a few hundred values of every parameter, which any update of the weights changes."""
         digest = hashlib.blake2b(digest_size=8)

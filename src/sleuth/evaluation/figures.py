@@ -36,6 +36,7 @@ FIGURES: dict[str, Figure] = {
     "refusal_precision": Figure("Refusal precision", "%"),
     "refusal_recall": Figure("Refusal recall", "%"),
     "over_refusal": Figure("Over-refusal", "%"),
+    "llm_judge": Figure("LLM judge", "%"),
     "reward": Figure("Reward", "per question"),
 }
 

@@ -7,7 +7,7 @@ rewards.jsonl (growing), and result.json (at the end, written in one rename).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,10 @@ class Evaluation:
     versions: Mapping[str, str]
     seconds: float
     """Time spent, all sessions together."""
+    engine: Mapping[str, str] = field(default_factory=dict)
+    """How the model was run: engine, arithmetic, device, room; empty in older files."""
+    source: str = ""
+    """Where the questions come from, such as "hotpotqa:dev.json"; "" if that was not said."""
 
     def __getitem__(self, name: str) -> Estimate:
         """A figure by name."""

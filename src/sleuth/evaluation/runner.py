@@ -92,13 +92,14 @@ def evaluate(
     reward: Reward | None = None,
     rollout_batch: int = 64,
     train_questions: Sequence[Question] | None = None,
+    source: str = "",
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Run every question once and write `folder`; a folder of the same settings is continued.
 
     `rollout_batch` episodes run side by side; it changes speed, never results. With
     `train_questions` the result is stamped with the leaks found. `reward` is recorded beside the
-    official scores. Raises DataError for no or repeated questions, ConfigError for a folder that
+    official scores; `source` says where the questions come from. Raises DataError for no or repeated questions, ConfigError for a folder that
     holds an evaluation with other settings or weights, BusyError for one that is being written, EngineError if the model fails (run again to go on).
     """
     _check(questions)
@@ -131,7 +132,7 @@ def evaluate(
                 session.score(reward, engine, per_round)
         if reward is not None:
             session.score(reward, engine, per_round)
-    return _conclude(folder, session, settings, leaks)
+    return _conclude(folder, session, settings, leaks, source, engine.describe())
 
 
 def _check(questions: Sequence[Question]) -> None:
@@ -273,7 +274,14 @@ def _finite(score: Score) -> Score:
     return Score(0.0, {}, score.invalid or bad) if bad else score
 
 
-def _conclude(folder: Path, session: _Session, settings: dict[str, Any], leaks: Leaks) -> Evaluation:
+def _conclude(
+    folder: Path,
+    session: _Session,
+    settings: dict[str, Any],
+    leaks: Leaks,
+    source: str,
+    engine: dict[str, str],
+) -> Evaluation:
     records = list(session.records.values())
     faults = [record for record in records if record.fault]
     evaluation = Evaluation(
@@ -287,6 +295,8 @@ def _conclude(folder: Path, session: _Session, settings: dict[str, Any], leaks: 
         settings=settings,
         versions=versions(),
         seconds=round(session.elapsed_s, 1),
+        engine=engine,
+        source=source,
     )
     write_json(folder / RESULT, evaluation.to_dict())
     return evaluation

@@ -1,0 +1,87 @@
+"""sleuth published: figures for people with all their digits, for programs as JSON, ours beside theirs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.engines.base import Request
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.evaluation.runner import evaluate
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.retrievers.none import NoRetriever
+from sleuth.rollouts.limits import Limits
+from sleuth.types import Question
+
+
+def _reply(request: Request, _: int) -> str:
+    return f"<answer>{'Paris' if 'Thing 0' in request.messages[0].content else 'Rome'}</answer>"
+
+
+def _evaluation(folder: Path, dataset: str) -> str:
+    questions = [Question(f"q{i}", f"Thing {i}?", ("Paris",), dataset=dataset) for i in range(2)]
+    evaluate(
+        questions,
+        protocol=SearchTags(instruction="Q: {question}", invalid_message="No."),
+        engine=ScriptedEngine(_reply, name="our-model"),
+        retriever=NoRetriever(),
+        limits=Limits(),
+        folder=folder,
+        source=f"{dataset}:dev.json",
+    )
+    return str(folder)
+
+
+def test_figures_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["published", "--dataset", "nq", "--method", "eviomni"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    row = next(line for line in printed.out.splitlines() if "7B-Instruct" in line)
+    assert [cell.strip() for cell in row.strip("│").split("│")] == [
+        "EviOmni", "46.95", "73.99", "17.9", "Qwen2.5-7B-Instruct", "test (3600)", "EviOmni, Table 4",
+    ]  # fmt: skip
+
+
+def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["published", "--dataset", "bamboogle", "--method", "Eval-RAR-Base", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(row["printed"], row["source"], row["table"], row["split"], row["n"]) for row in told] == [
+        (0.368, "Eval-RAR", "Table 1", "test", 125),
+        (0.264, "Eval-RAR", "Table 2", "test", 125),
+    ]
+    assert {"method", "model", "metric", "normaliser", "decoding", "retriever", "note"} <= set(told[0])
+
+
+def test_ours_beside_theirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = _evaluation(tmp_path / "e", "hotpotqa")
+    assert main(["published", "--beside", folder, "--method", "Eval-RAR-Base", "--json"]) == 0
+    (em,) = json.loads(capsys.readouterr().out)["figures"]
+    assert (em["metric"], em["model"], em["ours"]["value"], em["ours"]["n"]) == ("em", "our-model", 0.5, 2)
+    assert em["contrasts"]["Eval-RAR, Table 1"] == [
+        {"what": "questions", "ours": "hotpotqa:dev.json, n = 2", "theirs": "dev, n = 7405"},
+        {"what": "normaliser", "ours": "squad", "theirs": "not stated"},
+        {"what": "decoding", "ours": "greedy", "theirs": "not stated"},
+        {
+            "what": "retriever",
+            "ours": "none, top 3",
+            "theirs": "E5-base-v2, Wikipedia December 2018, top 3",
+        },
+    ]
+    assert main(["published", "--beside", folder, "--method", "Eval-RAR-Base"]) == 0
+    printed = capsys.readouterr().out
+    for words in ("this evaluation", "41.2", "hotpotqa:dev.json, n = 2", "Eval-RAR, Table 2: Ablation."):
+        assert words in printed
+
+
+def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["published", "--dataset", "hotpot"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "sleuth: no published figures on 'hotpot'; did you mean 'hotpotqa'?"
+    ]
+    assert main(["published", "--beside", str(tmp_path / "nothing")]) == 1
+    assert "no evaluation" in capsys.readouterr().err
+    assert main(["published", "--beside", _evaluation(tmp_path / "e", "squad")]) == 1
+    assert "no published figure stands beside data set squad" in capsys.readouterr().err
