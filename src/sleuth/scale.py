@@ -60,7 +60,7 @@ class Scale:
     """Training arithmetic: "float32", "bfloat16" (autocast over float32 weights) or "auto"."""
     gradient_checkpointing: bool = False
     eval_every: int = 0
-    """Steps between evaluations on the dev split; 0 = only at the end."""
+    """Steps between evaluations on the dev split, the first before step 1; 0 = only at the end."""
     eval_questions: int = 0
     """0 = all."""
     save_every: int = 50

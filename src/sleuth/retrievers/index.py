@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import version
+from itertools import groupby, takewhile
+from operator import itemgetter
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ REMEMBERED_WORDS = 1 << 16
 
 _FOLDER = "tantivy"
 _HEAP_BYTES = 200_000_000
-_TIE_ROOM = 128  # passages asked for beyond the k-th, which settles most ties at the first try
+_TIE_ROOM = 32  # passages asked for beyond the k-th, which settles most ties at the first try
 _TIE_GROWTH = 8
 
 
@@ -124,6 +125,7 @@ class OpenIndex:
     def __init__(self, directory: Path) -> None:
         self.manifest = read_manifest(directory)
         self._limits = lru_cache(REMEMBERED_WORDS)(self._measure_limits)
+        self._clauses = lru_cache(REMEMBERED_WORDS)(self._make_clauses)
         while True:
             try:
                 self._open(directory)
@@ -158,10 +160,18 @@ class OpenIndex:
             rows = self._searcher.fast_field_values("row", [address for _, address in found])
         except ValueError as error:
             raise RetrievalError(f"the index does not answer: {error}") from error
-        ranked = sorted(
-            (-score, self._passages.id(row), row) for (score, _), row in zip(found, rows, strict=True)
-        )
-        return [Hit(self._passages[row], -negative) for negative, _, row in ranked[:k]]
+        scores = [score for score, _ in found]
+        return [Hit(self._passages[row], score) for score, row in self._ranked(scores, rows)[:k]]
+
+    def _ranked(self, scores: Sequence[float], rows: Sequence[int]) -> list[tuple[float, int]]:
+        """(Score, row) with equal scores in order of id; `scores` fall. Ids are read only where scores tie."""
+        ranked: list[tuple[float, int]] = []
+        for score, group in groupby(zip(scores, rows, strict=True), key=itemgetter(0)):
+            tied = [row for _, row in group]
+            if len(tied) > 1:
+                tied.sort(key=self._passages.id)
+            ranked += [(score, row) for row in tied]
+        return ranked
 
     def _best(self, words: list[str], k: int, title_boost: float) -> list[Found]:
         """The best k passages and all that tie with the last of them."""
@@ -184,13 +194,16 @@ class OpenIndex:
         while True:
             limit = min(limit, self.manifest.num_passages + 1)
             hits = self._searcher.search(query, limit, count=False).hits
-            last = _rounded(hits[min(k, len(hits)) - 1]) if hits else 0.0
-            if len(hits) < limit or _rounded(hits[-1]) < last:
+            if len(hits) <= k:
+                return [(_rounded(score), address) for score, address in hits]
+            last = _rounded(hits[k - 1][0])
+            if len(hits) < limit or _rounded(hits[-1][0]) < last:
                 break
             limit *= _TIE_GROWTH
-        # Scores fall, so what is below the last of the best is one run at the end.
-        hits = hits[: bisect_left(hits, True, key=lambda hit: _rounded(hit) < last)]
-        return [(_rounded(hit), hit[1]) for hit in hits]
+        best = [(_rounded(score), address) for score, address in hits[:k]]
+        return best + [
+            (last, address) for _, address in takewhile(lambda h: _rounded(h[0]) == last, hits[k:])
+        ]
 
     def _terms(self, words: list[str], title_boost: float) -> list[pruning.Term]:
         """The words that occur, the one with the most to give first."""
@@ -218,7 +231,7 @@ class OpenIndex:
             limit = min(limit, best[0][0] * pruning.SLACK)
         return holders, limit, pruning.bound(pruning.idf(in_titles, total), K1) if in_titles else 0.0
 
-    def _clauses(self, word: str, title_boost: float) -> tuple[tantivy.Query, ...]:
+    def _make_clauses(self, word: str, title_boost: float) -> tuple[tantivy.Query, ...]:
         from tantivy import Query
 
         anywhere = Query.term_query(self._schema, "text", word, "freq")
@@ -231,9 +244,9 @@ class OpenIndex:
         return sorted((w for w in words if counts[w]), key=lambda w: (counts[w], w))[:MAX_TERMS]
 
 
-def _rounded(hit: Found) -> float:
-    """A hit's score to five digits."""
-    return float(f"{hit[0]:.5g}")
+def _rounded(score: float) -> float:
+    """A score to five digits."""
+    return float(f"{score:.5g}")
 
 
 def _union(clauses: Sequence[tantivy.Query]) -> tantivy.Query:
