@@ -297,6 +297,7 @@ class Experiment:
             folder=self.folder / name,
             rollout_batch=self.recipe.scale.rollout_batch,
             train_questions=self.train_questions if self.checks_leaks else None,
+            source=self.recipe.scale.eval_data,
             progress=show,
         )
 
