@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sleuth.cli.output import print_json
+from sleuth.cli.output import PIPE_WIDTH, print_json, warn
+
+if TYPE_CHECKING:
+    from sleuth.evaluation.comparison import Comparison
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -14,29 +19,54 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "runs", nargs="+", type=Path, metavar="RUN", help="evaluation folders, or runs that hold one"
     )
     parser.add_argument(
-        "--anyway", action="store_true", help="compare even where settings that must agree differ"
+        "--anyway",
+        action="store_true",
+        help="compare even where settings that must agree differ; the table is stamped",
     )
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.add_argument(
+        "--each-seed", action="store_true", help="a column for every run, even those that differ by seed only"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report for the browser as well")
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="machine-readable output")
+    formats.add_argument("--markdown", action="store_true", help="print a Markdown table")
+    formats.add_argument("--latex", action="store_true", help="print a LaTeX table (booktabs)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the paired comparison."""
-    from rich.console import Console
+    """Print the paired comparison, and write the report if asked."""
+    from sleuth.evaluation.compare import compare_entries, find_evaluation, load_entries
+    from sleuth.evaluation.tables import grids, latex, markdown
 
-    from sleuth.evaluation.compare import compare
-
-    comparison = compare([_evaluation(run) for run in arguments.runs], anyway=arguments.anyway)
+    folders = [find_evaluation(run) for run in arguments.runs]
+    for run, folder in zip(arguments.runs, folders, strict=True):
+        if folder != run:
+            warn(f"{run}: comparing its newest finished evaluation, {folder.name}")
+    entries = load_entries(folders)
+    comparison = compare_entries(entries, anyway=arguments.anyway, each_seed=arguments.each_seed)
     if arguments.json:
         print_json(comparison.to_dict())
+    elif arguments.markdown or arguments.latex:
+        written = (latex if arguments.latex else markdown)(
+            grids(comparison), comparison.stamps(), comparison.notes()
+        )
+        sys.stdout.write(written)
     else:
-        Console().print(comparison.table())
+        _print(comparison)
     return 0
 
 
-def _evaluation(run: Path) -> Path:
-    """The evaluation folder that a run folder means: itself, or its newest finished one."""
-    if (run / "result.json").is_file() and (run / "questions.jsonl").is_file():
-        return run
-    inside = sorted(run.glob("*/questions.jsonl"), key=lambda path: path.stat().st_mtime)
-    finished = [path.parent for path in inside if (path.parent / "result.json").is_file()]
-    return finished[-1] if finished else run
+def _print(comparison: Comparison) -> None:
+    """Stamps, tables and notes on the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from sleuth.evaluation.tables import grids, terminal
+
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    for stamp in comparison.stamps():
+        console.print(Text(stamp, style="bold red"))
+    for grid in grids(comparison):
+        console.print(terminal(grid))
+    for note in comparison.notes():
+        console.print(Text(f"- {note}"))

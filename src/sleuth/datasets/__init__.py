@@ -34,6 +34,11 @@ DEFAULT_SOURCE = {"factbook": "train", "factbook-distractor": "train"}
 _JOINT = re.compile(r"\+(?=[\w-]+:|(?:" + "|".join(DEFAULT_SOURCE) + r")(?:\+|$))")
 
 
+def parts_of(spec: str) -> list[str]:
+    """The "reader:source" parts of a spec, which a "+" joins."""
+    return _JOINT.split(spec)
+
+
 def load_questions(spec: str, *, strict: bool = False, limit: int | None = None) -> Loaded:
     """Questions of "factbook:train", "hotpotqa:path/to/file.json", "hub:…", or several joined by "+".
 
@@ -44,7 +49,7 @@ def load_questions(spec: str, *, strict: bool = False, limit: int | None = None)
         raise ConfigError(f"a limit must not be negative, not {limit}")
     loaded = Loaded([])
     seen: dict[tuple[str, str], tuple[int, str]] = {}
-    for place, part in enumerate(_JOINT.split(spec)):
+    for place, part in enumerate(parts_of(spec)):
         room = None if limit is None else limit - len(loaded.questions)
         if room is not None and room <= 0:
             break

@@ -1,0 +1,121 @@
+"""Provenance: splits by name, stamps by what is recorded, runs that differ by seed only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sleuth.errors import DataError
+from sleuth.evaluation.provenance import Run, is_training_split, run_of, stage_of, stamps
+from sleuth.evaluation.result import Leaks, load_evaluation
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        ("factbook", True),
+        ("factbook:train", True),
+        ("factbook:dev", False),
+        ("factbook-distractor", True),
+        ("hotpotqa:data/hotpot_train_v1.1.json", True),
+        ("hotpotqa:data/hotpot_dev_distractor_v1.json", False),
+        ("musique:train/musique_ans_v1.0_dev.jsonl", False),
+        ("jsonl:train/part-0001.jsonl", True),
+        ("jsonl:train_dev.jsonl", False),
+        ("jsonl:C:\\data\\training\\a.jsonl", True),
+        ("jsonl:constraint.jsonl", False),
+        ("jsonl:trains.jsonl", False),
+        ("hub:hotpotqa/hotpot_qa/distractor:train[:100]@hotpotqa", True),
+        ("hub:team/train_data:validation@nq", False),
+        ("nq", False),
+        ("", False),
+    ],
+)
+def test_training_splits_by_name(part: str, expected: bool) -> None:
+    assert is_training_split(part) is expected
+
+
+def _run(**scale: Any) -> Run:
+    return Run(Path("r"), {"name": "r", "scale": scale})
+
+
+@pytest.fixture(scope="module")
+def evaluation(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("run") / "eval-search-r1-20260102-030405"
+    return world.run(folder, world.questions(2), world.knows(lambda _: True), source="jsonl:dev.jsonl")
+
+
+def test_nothing_recorded_means_nothing_stamped(evaluation: Any) -> None:
+    assert evaluation.source == load_evaluation(evaluation.folder).source == "jsonl:dev.jsonl"
+    assert stamps(evaluation, Run()) == ()
+    assert stamps(evaluation, _run(train_data="jsonl:train.jsonl", eval_data="jsonl:dev.jsonl")) == ()
+
+
+def test_leaks_are_stamped(evaluation: Any) -> None:
+    leaky = replace(evaluation, leaks=Leaks(checked=True, count=2, ids=("a", "b")))
+    assert stamps(leaky, Run()) == ("TRAINED ON: 2 of its 2 questions are among the training questions",)
+
+
+def test_training_data_is_stamped_unless_the_questions_themselves_were_checked(evaluation: Any) -> None:
+    run = _run(train_data="jsonl:a.jsonl+jsonl:dev.jsonl")
+    assert stamps(evaluation, run) == ("TRAINED ON: jsonl:dev.jsonl is its training data",)
+    assert stamps(replace(evaluation, leaks=Leaks(checked=True)), run) == ()
+
+
+def test_a_training_split_is_stamped_whoever_was_trained(evaluation: Any) -> None:
+    asked = replace(evaluation, source="factbook:dev+hotpotqa:train.json")
+    assert stamps(asked, Run()) == ("TRAINING SPLIT: hotpotqa:train.json",)
+
+
+@pytest.mark.parametrize(("every", "stamped"), [(5, True), ("5", True), (0, False), ("x", False)])
+def test_what_was_watched_during_training_is_stamped(evaluation: Any, every: object, stamped: bool) -> None:
+    run = _run(train_data="factbook:train", eval_data="jsonl:dev.jsonl", eval_every=every)
+    expected = "SELECTED ON: jsonl:dev.jsonl was evaluated every 5 steps of its training"
+    assert stamps(evaluation, run) == ((expected,) if stamped else ())
+    assert stamps(replace(evaluation, source="jsonl:test.jsonl"), run) == ()
+
+
+def test_the_run_is_the_folder_around_the_evaluation(evaluation: Any) -> None:
+    assert run_of(evaluation) == Run()
+    assert Run().metrics() == []
+    assert Run().identity == ""
+    path = evaluation.folder.parent / "recipe.json"
+    path.write_text(json.dumps({"name": "a", "scale": {"seed": 3, "lr": 1}}), encoding="utf-8")
+    run = run_of(evaluation)
+    assert run.seed == 3
+    (evaluation.folder.parent / "metrics.jsonl").write_text('{"step":1}\n{"step":2}\n{"st', encoding="utf-8")
+    assert run.metrics() == [{"step": 1}, {"step": 2}]
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match=r"recipe\.json"):
+        run_of(evaluation)
+    path.unlink()
+
+
+def test_the_stage_has_no_time(evaluation: Any) -> None:
+    assert stage_of(evaluation) == "eval-search-r1"
+
+
+def test_identity_leaves_only_the_seed_out(tmp_path: Path) -> None:
+    def identity(**scale: Any) -> str:
+        return Run(tmp_path, {"name": "a", "scale": scale}).identity
+
+    assert identity(seed=0, lr=1) == identity(lr=1, seed=1)
+    assert identity(seed=0, lr=1) != identity(seed=0, lr=2)
+
+
+def test_a_recipe_file_of_ones_own(tmp_path: Path) -> None:
+    def run(folder: str, code: str, *settings: str) -> Run:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "recipe.py").write_text(code, encoding="utf-8")
+        return Run(tmp_path / folder, {"settings": list(settings)})
+
+    first, second = run("a", "x = 1", "scale.seed=1"), run("b", "x = 1", "scale.seed=2")
+    assert (first.seed, second.seed) == (1, 2)
+    assert first.identity == second.identity
+    assert run("c", "x = 2", "scale.seed=2").identity != first.identity
+    assert run("d", "x = 1", "scale.seed=2", "scale.lr=1").identity != first.identity
+    assert run("e", "x = 1").seed is None
