@@ -3,11 +3,13 @@
 base: the interface · bm25: words, from an index on disk (build makes it) · given: the paragraphs
 that come with a question · all_given: the same, unsearched · fusion: reciprocal rank fusion of several ·
 none: nothing is ever found · dense: vectors, from an index that dense_build makes · hybrid: words and vectors ·
-rerank: a cross-encoder over another retriever's passages · opening: an index by its directory.
+rerank: a cross-encoder over another retriever's passages · opening: an index by its directory ·
+noisy, withholding, contradicting: another retriever, made worse on purpose.
 """
 
 RETRIEVERS = {
     "bm25": "sleuth.retrievers.bm25:BM25",
+    "contradicting": "sleuth.retrievers.contradicting:Contradicting",
     "dense": "sleuth.retrievers.dense:Dense",
     "evidence": "sleuth.retrievers.evidence:Evidence",
     "given": "sleuth.retrievers.given:GivenParagraphs",
@@ -17,5 +19,6 @@ RETRIEVERS = {
     "none": "sleuth.retrievers.none:NoRetriever",
     "noisy": "sleuth.retrievers.noisy:Noisy",
     "rerank": "sleuth.retrievers.rerank:Rerank",
+    "withholding": "sleuth.retrievers.withholding:Withholding",
 }
 """Name → class, for recipes saved as JSON."""

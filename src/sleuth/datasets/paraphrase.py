@@ -1,0 +1,90 @@
+"""The same question in other words, by a few fixed rules that keep its meaning; no model is asked.
+
+Three levels, each including those before: 1 other words (a table below), 2 also put as a request,
+3 also in lower case and without the question mark. Words that begin with a capital, and
+everything in quotation marks, are never replaced by others, since they may be names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from sleuth.errors import ConfigError
+from sleuth.types import Question
+
+LEVELS = (0, 1, 2, 3)
+
+_OPENINGS: tuple[tuple[str, str], ...] = (
+    (r"Who (is|was)\b", r"Which person \1"),
+    (r"Where (is|was|are|were)\b", r"In what place \1"),
+    (r"How many\b", "What number of"),
+    (r"What (year|country|city|state|film|movie|person|company|team|nationality)\b", r"Which \1"),
+    (r"Which (?!of\b|one\b|person\b|is\b|was\b|are\b|were\b)(\w+)", r"What \1"),
+    (r"In what\b", "In which"),
+    (r"In which\b", "In what"),
+    (r"What is\b", "What's"),
+)
+"""How a question may begin → how else; the first that fits is taken."""
+
+_WORDS: dict[str, str] = {
+    "located in": "situated in",
+    "situated in": "located in",
+    "also known as": "also called",
+    "founded": "established",
+    "established": "founded",
+    "film": "movie",
+    "movie": "film",
+    "largest": "biggest",
+    "biggest": "largest",
+    "begin": "start",
+    "began": "started",
+    "purchased": "bought",
+    "bought": "purchased",
+    "frequently": "often",
+    "approximately": "about",
+    "prior to": "before",
+}
+_PATTERN = re.compile(r"\"[^\"]*\"|“[^”]*”|\b(" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")\b")
+
+_REQUESTS = (
+    "I would like to know the answer to this: {}",
+    "Please answer the following. {}",
+    "Here is what I want to find out. {}",
+)
+
+
+def paraphrase(question: Question, level: int) -> Question:
+    """The question with its text rewritten; id, answers and passages stay. ConfigError for an unknown level."""
+    if level not in LEVELS:
+        raise ConfigError(f"there are paraphrases of levels {', '.join(map(str, LEVELS))}, not {level}")
+    steps: tuple[Callable[[str], str], ...] = (
+        _other_words,
+        lambda text: _as_request(text, question.id),
+        _plain,
+    )
+    text = question.text
+    for step in steps[:level]:
+        text = step(text)
+    return replace(question, text=text)
+
+
+def _other_words(text: str) -> str:
+    for opening, other in _OPENINGS:
+        changed, count = re.subn(rf"\A{opening}", other, text)
+        if count:
+            text = changed
+            break
+    return _PATTERN.sub(lambda match: _WORDS.get(match.group(1) or "", match.group()), text)
+
+
+def _as_request(text: str, identity: str) -> str:
+    """Which request is drawn from the id."""
+    digest = hashlib.blake2b(identity.encode("utf-8", "backslashreplace"), digest_size=1).digest()
+    return _REQUESTS[digest[0] % len(_REQUESTS)].format(text.strip())
+
+
+def _plain(text: str) -> str:
+    return text.rstrip().removesuffix("?").rstrip().lower()

@@ -1,0 +1,84 @@
+"""A wrong answer of the same type for a question: another question's answer, chosen by rule.
+
+Same type: both numbers, both years, both names or both phrases, and asked for by the same first
+words where some such question exists. Yes and no have no wrong answer here: no passage says them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from sleuth.text import contains, normalise
+from sleuth.types import Question
+
+_YEAR = re.compile(r"[12]\d{3}")
+_MONTH = re.compile(r"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
+_TRIED = 50
+"""Candidates looked at for one question before it is given up."""
+
+
+def answer_type(answer: str) -> str:
+    """ "closed" (yes or no), "year", "number", "date", "name", "phrase", or "" for nothing."""
+    words = normalise(answer).split()
+    if not words:
+        kind = ""
+    elif words in (["yes"], ["no"], ["noanswer"]):
+        kind = "closed"
+    elif _YEAR.fullmatch(answer.strip()):
+        kind = "year"
+    elif any(character.isdigit() for character in answer):
+        kind = "date" if _MONTH.search(answer) else "number"
+    else:
+        kind = "name" if answer.strip()[:1].isupper() else "phrase"
+    return kind
+
+
+def wrong_answers(questions: Sequence[Question]) -> dict[tuple[str, str], str]:
+    """(data set, id) → wrong answer, for the answerable questions that have one; the same in every run.
+
+    Candidates are asked for by the same two first words, else the same first word, else have the
+    type alone. None agrees with an accepted answer, in whole or in part, or stands in the question.
+    """
+    known = [q for q in questions if q.answerable and q.answers]
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for question in known:
+        for key in _keys(question):
+            groups[key].append(question.answers[0].strip())
+    ordered = {key: sorted(set(answers)) for key, answers in groups.items()}
+    found = {}
+    for question in known:
+        wrong = next(filter(None, (_pick(question, ordered[key]) for key in _keys(question))), "")
+        if wrong:
+            found[question.dataset, question.id] = wrong
+    return found
+
+
+def _keys(question: Question) -> list[tuple[str, ...]]:
+    """What candidates are grouped by, closest first; none for an answer that cannot be replaced."""
+    kind = answer_type(question.answers[0])
+    if kind in ("", "closed"):
+        return []
+    words = question.text.lower().split()
+    return [(question.dataset, kind, *words[:length]) for length in (2, 1, 0)]
+
+
+def _pick(question: Question, candidates: Sequence[str]) -> str:
+    """The first candidate from a place drawn from the question's id that is really another answer; "" if none."""
+    digest = hashlib.blake2b(question.id.encode("utf-8", "backslashreplace"), digest_size=8).digest()
+    start = int.from_bytes(digest, "big") % len(candidates)
+    turned = (candidates[(start + i) % len(candidates)] for i in range(min(_TRIED, len(candidates))))
+    return next((answer for answer in turned if _is_other(answer, question)), "")
+
+
+def _is_other(answer: str, question: Question) -> bool:
+    return not contains(question.text, answer) and not _overlap(answer, question.answers)
+
+
+def _overlap(answer: str, golds: Iterable[str]) -> bool:
+    return any(
+        contains(gold, answer) or contains(answer, gold) or normalise(gold) == normalise(answer)
+        for gold in golds
+    )
