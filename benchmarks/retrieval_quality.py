@@ -1,9 +1,13 @@
-"""How often one search with the question finds its gold passages: recall@5, all gold@5, recall@20.
+"""How often one search with the question finds its gold passages: recall@5, all gold@5, nDCG@10, recall@20.
 
     python benchmarks/retrieval_quality.py CORPUS.jsonl[.xz] QUESTIONS.jsonl[.xz] … [--json FILE]
+    python benchmarks/retrieval_quality.py … --dense minilm [--rerank MODEL] [--limit 300 --pool]
 
 CORPUS lines: {"id", "title", "text"}. QUESTIONS lines: {"question", "paragraphs": [{"id",
 "is_supporting" or "supporting_sentences"}]}; questions without a gold passage are left out.
+--dense adds vectors and their fusion with words; --pool searches only the paragraphs that come with the
+questions, where encoding all would take too long. --folder keeps the index: a run that is stopped while
+it encodes goes on there the next time.
 """
 
 from __future__ import annotations
@@ -12,14 +16,36 @@ import argparse
 import json
 import lzma
 import tempfile
-from collections.abc import Iterator
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sleuth.retrievers.bm25 import BM25, open_index
+from sleuth.encoders.cross_encoder import CrossEncoder
+from sleuth.encoders.opening import open_encoder
+from sleuth.evaluation.statistics import bootstrap_mean, paired_difference
+from sleuth.metrics.retrieval import ndcg_at, recall_at
+from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.build import build_index
+from sleuth.retrievers.dense import Dense
+from sleuth.retrievers.dense_build import build_dense
+from sleuth.retrievers.hybrid import Hybrid
+from sleuth.retrievers.rerank import Rerank
 from sleuth.types import Passage
+
+DEPTH = 20
+FIGURES = ("recall@5", "all_gold@5", "ndcg@10", "recall@20")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question and what should be found for it."""
+
+    text: str
+    gold: frozenset[str]
+    paragraphs: frozenset[str]
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
@@ -29,26 +55,77 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def gold_ids(record: dict[str, Any]) -> set[str]:
-    """Ids of the paragraphs that support the answer."""
-    return {
-        paragraph["id"]
-        for paragraph in record.get("paragraphs", [])
-        if paragraph.get("is_supporting") or paragraph.get("supporting_sentences")
+def questions(path: Path, limit: int) -> list[Asked]:
+    """The first `limit` questions with a gold passage; 0 = all."""
+    found = []
+    for record in records(path):
+        paragraphs = record.get("paragraphs", [])
+        gold = [p["id"] for p in paragraphs if p.get("is_supporting") or p.get("supporting_sentences")]
+        if gold:
+            ids = frozenset(paragraph["id"] for paragraph in paragraphs)
+            found.append(Asked(record["question"], frozenset(gold), ids))
+    return found[: limit or None]
+
+
+def scores(retriever: Retriever, asked: Sequence[Asked]) -> dict[str, list[float]]:
+    """Each figure for each question."""
+    rankings = retriever.search([question.text for question in asked], DEPTH)
+    values: dict[str, list[float]] = {name: [] for name in FIGURES}
+    for question, hits in zip(asked, rankings, strict=True):
+        ids, gold = [hit.passage.id for hit in hits], sorted(question.gold)
+        values["recall@5"].append(recall_at(ids, gold, 5) or 0.0)
+        values["all_gold@5"].append(float(question.gold <= set(ids[:5])))
+        values["ndcg@10"].append(ndcg_at(ids, gold, 10) or 0.0)
+        values["recall@20"].append(recall_at(ids, gold, DEPTH) or 0.0)
+    return values
+
+
+def systems(directory: Path, boosts: Sequence[float], dense: str, rerank: str) -> dict[str, Retriever]:
+    """What is compared, the first being what the others are compared with."""
+    words = BM25.open(directory)
+    made: dict[str, Retriever] = {
+        "bm25" if len(boosts) == 1 else f"bm25, title boost {boost}": replace(words, title_boost=boost)
+        for boost in boosts
     }
+    if dense:
+        made |= {"dense": Dense.open(directory), "hybrid": Hybrid.open(directory)}
+    if rerank:
+        best = made["hybrid" if dense else next(iter(made))]
+        made["reranked"] = Rerank(best, CrossEncoder(rerank))
+    return made
 
 
-def measure(index: BM25, path: Path) -> dict[str, float]:
-    """Means over the questions of one file."""
-    asked = [(record["question"], gold) for record in records(path) if (gold := gold_ids(record))]
-    found = index.search([question for question, _ in asked], 20)
-    ranked = [([hit.passage.id for hit in hits], gold) for hits, (_, gold) in zip(found, asked, strict=True)]
+def build(options: argparse.Namespace, wanted: set[str], directory: Path) -> dict[str, Any]:
+    """Index the corpus, or those of its passages that are wanted; returns what there is to tell."""
+    stream = (Passage(r["id"], r["title"], r["text"]) for r in records(options.corpus))
+    info = build_index((p for p in stream if not options.pool or p.id in wanted), directory)
+    told: dict[str, Any] = {
+        "passages": info.num_passages,
+        "pool": "paragraphs of the questions asked" if options.pool else "whole corpus",
+    }
+    if options.dense:
+        start = time.perf_counter()
+        made = build_dense(
+            directory,
+            directory / "dense",
+            open_encoder(options.dense),
+            progress=lambda stage, done, total: print(f"\r{stage} {done:,}/{total:,}", end="", flush=True),
+        )
+        print()
+        told |= {"encoding_s": time.perf_counter() - start, "resumed": made.num_resumed}
+    return told
 
-    def recall(depth: int) -> float:
-        return sum(len(gold & set(ids[:depth])) / len(gold) for ids, gold in ranked) / len(ranked)
 
-    all_gold = sum(gold <= set(ids[:5]) for ids, gold in ranked) / len(ranked)
-    return {"questions": len(ranked), "recall@5": recall(5), "all_gold@5": all_gold, "recall@20": recall(20)}
+def row(values: dict[str, list[float]], base: dict[str, list[float]] | None) -> dict[str, Any]:
+    """Means with 95 % intervals, and the difference from the base on the same questions."""
+    told: dict[str, Any] = {"questions": len(values["recall@5"])}
+    for name in FIGURES:
+        mean = bootstrap_mean(values[name])
+        told |= {name: mean.value, f"{name} interval": [mean.low, mean.high]}
+        if base:
+            difference = paired_difference(base[name], values[name])
+            told[f"{name} more than the first"] = difference.to_dict()
+    return told
 
 
 def main() -> None:
@@ -56,22 +133,31 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("questions", type=Path, nargs="+")
     parser.add_argument("--title-boost", type=float, nargs="+", default=[BM25().title_boost])
+    parser.add_argument("--dense", default="", metavar="ENCODER")
+    parser.add_argument("--rerank", default="", metavar="MODEL", help="a cross-encoder")
+    parser.add_argument("--limit", type=int, default=0, help="questions of each file (default: all)")
+    parser.add_argument("--pool", action="store_true")
+    parser.add_argument("--folder", type=Path, help="where the index is kept (default: a temporary folder)")
     parser.add_argument("--json", type=Path, metavar="FILE")
     options = parser.parse_args()
+    asked = {path.name: questions(path, options.limit) for path in options.questions}
+    wanted = {name for some in asked.values() for question in some for name in question.paragraphs}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        passages = (Passage(r["id"], r["title"], r["text"]) for r in records(options.corpus))
-        info = build_index(passages, Path(folder) / "index")
-        index = open_index(info.directory)
-        for boost in options.title_boost:
-            for path in options.questions:
-                row = measure(replace(index, title_boost=boost), path)
-                rows.append({"file": path.name, "title_boost": boost} | row)
-                figures = " ".join(f"{key} {value:.3f}" for key, value in row.items() if key != "questions")
-                print(f"{path.name}: {row['questions']} questions, title boost {boost}: {figures}")
-        result = {"passages": info.num_passages, "identity": index.identity(), "results": rows}
+        directory = options.folder or Path(folder) / "index"
+        told = build(options, wanted, directory)
+        compared = systems(directory, options.title_boost, options.dense, options.rerank)
+        for file, some in asked.items():
+            base = None
+            for name, retriever in compared.items():
+                values = scores(retriever, some)
+                rows.append({"file": file, "system": name} | row(values, base))
+                base = base or values
+                figures = " ".join(f"{key} {rows[-1][key]:.3f}" for key in FIGURES)
+                print(f"{file}: {len(some)} questions, {name}: {figures}", flush=True)
+        told["identity"] = {name: retriever.identity() for name, retriever in compared.items()}
     if options.json:
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+        options.json.write_text(json.dumps(told | {"results": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from sleuth.engines import open_engine
@@ -15,7 +15,6 @@ from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError, DataError, EngineError, RetrievalError
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
-from sleuth.retrievers.bm25 import BM25
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.loop import run_episodes
 from sleuth.text import contains, normalise
@@ -68,9 +67,8 @@ class Agent:
     @classmethod
     def load(cls, recipe: Recipe, *, index: str, model: str = "") -> Agent:
         """An agent over an index. `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>"."""
-        retriever = recipe.retriever
-        if isinstance(retriever, BM25):
-            retriever = replace(retriever, path=index)
+        retriever = recipe.retriever.at(index) if index else recipe.retriever
+        if retriever.at("").unplaced:  # it searches an index, whichever
             retriever.search(["ready"], 1)  # a missing or damaged index must be said before a model is loaded
         return cls(recipe, open_engine(model or recipe.scale.model), retriever)
 

@@ -35,3 +35,11 @@ def test_neighbours_in_a_batch_change_nothing():
 def test_a_folder_without_a_model(tmp_path: Path):
     with pytest.raises(EngineError, match="no encoder in"):
         MiniLM(str(tmp_path)).encode(["x"])
+
+
+@needs_package
+def test_rows_come_in_the_order_of_the_texts():
+    texts = ["b", "a much longer text about copper", "", "copper"] * 40
+    rows = MiniLM().encode(texts)
+    assert rows == pytest.approx(np.tile(MiniLM().encode(texts[:4]), (40, 1)), abs=1e-5)
+    assert (MiniLM().name, MiniLM().dimension, MiniLM("x").name) == ("minilm", 384, "minilm:x")

@@ -13,16 +13,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("index", metavar="DIR", help="an index built by 'sleuth index'")
     parser.add_argument("query", help="plain words; no query syntax")
     parser.add_argument("-k", type=int, default=5, help="passages to return (default 5)")
+    parser.add_argument(
+        "--retriever",
+        metavar="NAME",
+        default="",
+        help="bm25 (words), dense (vectors) or hybrid; default: all that the index holds",
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the best passages."""
-    from sleuth.retrievers.bm25 import open_index
+    from sleuth.retrievers.opening import open_retriever
 
     if not arguments.query.strip():
         raise RetrievalError("the query is empty")
-    (hits,) = open_index(arguments.index).search([arguments.query], arguments.k)
+    (hits,) = open_retriever(arguments.index, arguments.retriever).search([arguments.query], arguments.k)
     if arguments.json:
         print_json(
             [
@@ -35,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             ["score", "id", "passage"],
             [
                 [
-                    f"{h.score:.2f}",
+                    f"{h.score:.4g}",
                     h.passage.id,
                     f"[bold]{_plain(h.passage.title)}[/]\n{_plain(h.passage.text)}",
                 ]

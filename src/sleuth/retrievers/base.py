@@ -24,6 +24,15 @@ class Retriever(ABC):
         """The retriever to use for this question: itself, unless the passages come with the question."""
         return self
 
+    @property
+    def unplaced(self) -> bool:
+        """Whether it, or a part of it, searches an index on disk that has not been named yet."""
+        return False
+
+    def at(self, path: str) -> Retriever:
+        """The same over the index directory `path`, as every part of it that searches one; else itself."""
+        return self
+
     def identity(self) -> dict[str, str]:
         """Engine, version, analyser, index hash: what a result file must name."""
         return {"retriever": type(self).__name__}

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,15 @@ class BM25(Retriever):
         shares = [queries[i : i + SHARE] for i in range(0, len(queries), SHARE)]
         with ThreadPoolExecutor(num_threads) as pool:
             return [hits for found in pool.map(find, shares) for hits in found]
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether `path` is not set."""
+        return not self.path
+
+    def at(self, path: str) -> Retriever:
+        """The same settings over another index."""
+        return replace(self, path=path)
 
     def identity(self) -> dict[str, str]:
         """Engine, version, parameters and the hash of the passages."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,15 @@ class Dense(Retriever):
             return [[] for _ in queries]
         found = iter(self._index.find(self._encoder.encode_queries(asked), k, self.nprobe))
         return [next(found) if query.strip() else [] for query in queries]
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether `path` is not set."""
+        return not self.path
+
+    def at(self, path: str) -> Retriever:
+        """The same settings over another index."""
+        return replace(self, path=path)
 
     def identity(self) -> dict[str, str]:
         """Encoder, backend, and the hash of the passages."""

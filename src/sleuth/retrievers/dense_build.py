@@ -25,7 +25,15 @@ from sleuth.lock import FolderLock
 from sleuth.retrievers import faiss_index, passages, rescoring
 from sleuth.retrievers.build import SeenIds, checked_chunks
 from sleuth.retrievers.dense_index import COARSE, SEARCHERS
-from sleuth.retrievers.dense_manifest import FORMAT, KIND, Backend, DenseManifest, hash_of
+from sleuth.retrievers.dense_manifest import (
+    FORMAT,
+    KIND,
+    Backend,
+    DenseManifest,
+    hash_of,
+    read_dense_manifest,
+    verified,
+)
 from sleuth.retrievers.manifest import check_files, read_manifest
 from sleuth.retrievers.passages import PassageReader, PassageWriter
 from sleuth.retrievers.publish import ENCODED, publish, staging
@@ -36,7 +44,7 @@ STEP = 1024
 """Passages encoded at a time; also how often progress is told, and half of what a kill may cost."""
 EXACT_UP_TO = 200_000
 """Passages; so many are searched exactly in tens of milliseconds."""
-IN_MEMORY_UP_TO = 8_000_000
+IN_MEMORY_UP_TO = 5_000_000
 """Passages; beyond, only compressed vectors are held in memory, and scores computed from the file."""
 CANDIDATES = 400
 """Passages scored again for a query where vectors are compressed."""
@@ -59,7 +67,7 @@ class DenseInfo:
     directory: Path
     manifest: DenseManifest
     num_resumed: int = 0
-    """Passages whose vectors an earlier, killed build had left."""
+    """Passages whose vectors an earlier build had left; all of them if nothing had to be done."""
     num_duplicates: int = 0
     """Passages skipped because an earlier one has their id."""
 
@@ -90,6 +98,8 @@ def build_dense(
         with staging(directory, KIND) as content:
             count, sha256, num_duplicates = _store(source, content, directory, tell)
             draft = _draft(encoder, marks, count, sha256, backend)
+            if current := _current(directory, draft):
+                return DenseInfo(directory, current, count, num_duplicates)
             key = f"{sha256[:16]}-{draft.encoder_fingerprint}"
             with _kept(directory, key, draft) as file:
                 num_resumed = _encode(file, content, encoder, draft, tell)
@@ -162,6 +172,19 @@ def _draft(
     )
 
 
+def _current(directory: Path, draft: DenseManifest) -> DenseManifest | None:
+    """The manifest of the index that is there, if it is what `draft` would become and undamaged."""
+    try:
+        found = read_dense_manifest(directory)
+        for name in found.hashes:
+            verified(directory / found.generation, found, name)
+    except RetrievalError:
+        return None
+    same = ("sha256", "encoder", "encoder_fingerprint", "normalised", "backend", "sleuth_version")
+    alike = all(getattr(found, name) == getattr(draft, name) for name in same)
+    return found if alike and found.files.keys() == found.hashes.keys() else None
+
+
 @contextmanager
 def _kept(directory: Path, key: str, draft: DenseManifest) -> Iterator[Path]:
     """The file of vectors that an unfinished build leaves for the next one; held by one process at a time."""
@@ -223,10 +246,7 @@ def _index(
 
 def _tuned(vectors: Vectors, content: Path, encoder: Encoder, manifest: DenseManifest) -> tuple[int, float]:
     """(nprobe, recall@10), measured with the first words of passages as queries."""
-    reader = PassageReader(content, manifest.num_passages)
-    rows = np.linspace(0, manifest.num_passages - 1, min(SAMPLE, manifest.num_passages)).astype(int)
-    texts = [" ".join((reader[row].text or reader[row].title).split()[:WORDS]) for row in rows.tolist()]
-    queries = encoder.encode_queries(texts)
+    queries = encoder.encode_queries(sample_queries(PassageReader(content, manifest.num_passages), manifest))
     depth = min(DEPTH, manifest.num_passages)
     truth = [top(found, depth) for found in search_exact(vectors, queries, depth)]
     find = SEARCHERS[manifest.backend](content, manifest)
@@ -236,6 +256,13 @@ def _tuned(vectors: Vectors, content: Path, encoder: Encoder, manifest: DenseMan
         truth,
         faiss_index.num_lists(manifest.num_passages),
     )
+
+
+def sample_queries(reader: PassageReader, manifest: DenseManifest) -> list[str]:
+    """The first words of passages spread evenly over all."""
+    count = manifest.num_passages
+    chosen = [reader[int(row)] for row in np.linspace(0, count - 1, min(SAMPLE, count))]
+    return [" ".join((passage.text or passage.title).split()[:WORDS]) for passage in chosen]
 
 
 def top(found: tuple[NDArray[np.float32], NDArray[np.int64]], k: int) -> NDArray[np.int64]:

@@ -71,10 +71,10 @@ def build(vectors: Vectors, coding: str, path: Path, progress: Callable[[int], N
     `coding` is "SQ8" or another of faiss's names for what follows "IVFn,". Rows are numbered from 0.
     Memory: the sample and the coded vectors. The same vectors give the same index.
     """
-    faiss = faiss_module()
+    library = faiss_module()
     count, dimension = vectors.shape
     lists = num_lists(count)
-    index = faiss.index_factory(dimension, f"IVF{lists},{coding}", faiss.METRIC_INNER_PRODUCT)
+    index = library.index_factory(dimension, f"IVF{lists},{coding}", library.METRIC_INNER_PRODUCT)
     index.cp.niter = ITERATIONS
     index.cp.min_points_per_centroid = 1
     index.cp.max_points_per_centroid = TRAINING
@@ -83,7 +83,7 @@ def build(vectors: Vectors, coding: str, path: Path, progress: Callable[[int], N
         index.add(block)
         if progress:
             progress(start + len(block))
-    faiss.write_index(index, str(path))
+    library.write_index(index, str(path))
     return lists
 
 
@@ -99,10 +99,10 @@ def load(path: Path, count: int, dimension: int, *, mapped: bool) -> faiss.Index
     mapped: lists stay in the file and are read as they are needed; the operating system keeps what
     is used, and every process shares it.
     """
-    faiss = faiss_module()
+    library = faiss_module()
     try:
-        flags = faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY if mapped else faiss.IO_FLAG_READ_ONLY
-        index = faiss.downcast_index(faiss.read_index(str(path), flags))
+        flags = library.IO_FLAG_MMAP | library.IO_FLAG_READ_ONLY if mapped else library.IO_FLAG_READ_ONLY
+        index: faiss.IndexIVF = library.read_index(str(path), flags)
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise RetrievalError(f"{path}: faiss cannot read it ({reason}); build the index again") from error
@@ -115,8 +115,8 @@ def search(
     index: faiss.IndexIVF, queries: NDArray[np.float32], k: int, nprobe: int
 ) -> list[tuple[NDArray[np.float32], NDArray[np.int64]]]:
     """For each query the scores and rows of about the k best, fewer if the lists hold fewer."""
-    faiss = faiss_module()
-    settings = faiss.SearchParametersIVF(nprobe=min(nprobe, index.nlist))
+    library = faiss_module()
+    settings = library.SearchParametersIVF(nprobe=min(nprobe, index.nlist))
     scores_Q_K, rows_Q_K = index.search(np.ascontiguousarray(queries), min(k, index.ntotal), params=settings)
     return [(scores[rows >= 0], rows[rows >= 0]) for scores, rows in zip(scores_Q_K, rows_Q_K, strict=True)]
 

@@ -41,6 +41,15 @@ class Fusion(Retriever):
         unchanged = all(a is b for a, b in zip(chosen, self.retrievers, strict=True))
         return self if unchanged else replace(self, retrievers=chosen)
 
+    @property
+    def unplaced(self) -> bool:
+        """Whether any part is."""
+        return any(retriever.unplaced for retriever in self.retrievers)
+
+    def at(self, path: str) -> Retriever:
+        """Every part at `path`."""
+        return replace(self, retrievers=tuple(retriever.at(path) for retriever in self.retrievers))
+
     def identity(self) -> dict[str, str]:
         """Parameters, and each retriever's identity under its number."""
         own = {"retriever": "fusion", "k": str(self.k), "depth": str(self.depth)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,15 @@ class Hybrid(Retriever):
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best k passages of both rankings together; see Fusion."""
         return self._fusion.search(queries, k)
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether `path` is not set."""
+        return not self.path
+
+    def at(self, path: str) -> Retriever:
+        """The same settings over another index."""
+        return replace(self, path=path)
 
     def identity(self) -> dict[str, str]:
         """That of the fusion, whose parts are 0 (words) and 1 (vectors)."""

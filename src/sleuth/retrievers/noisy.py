@@ -54,6 +54,15 @@ class Noisy(Retriever):
             noisy.__dict__["_pool"] = self._pool  # opened once, not once a question
         return noisy
 
+    @property
+    def unplaced(self) -> bool:
+        """Whether the retriever is."""
+        return self.retriever.unplaced
+
+    def at(self, path: str) -> Retriever:
+        """The same over the retriever at `path`."""
+        return replace(self, retriever=self.retriever.at(path))
+
     def identity(self) -> dict[str, str]:
         """Number and source of the noise, and the retriever's identity."""
         inner = {f"of.{key}": value for key, value in self.retriever.identity().items()}

@@ -46,6 +46,15 @@ class Rerank(Retriever):
         chosen = self.retriever.for_question(question)
         return self if chosen is self.retriever else replace(self, retriever=chosen)
 
+    @property
+    def unplaced(self) -> bool:
+        """Whether the retriever is."""
+        return self.retriever.unplaced
+
+    def at(self, path: str) -> Retriever:
+        """The same over the retriever at `path`."""
+        return replace(self, retriever=self.retriever.at(path))
+
     def identity(self) -> dict[str, str]:
         """Model and depth, and the retriever's identity."""
         inner = {f"of.{key}": value for key, value in self.retriever.identity().items()}

@@ -27,8 +27,9 @@ def write_codes(vectors: Vectors, folder: Path) -> None:
     high = np.full(dimension, -np.inf, dtype=np.float32)
     for _, block in blocks(vectors):
         low, high = np.minimum(low, block.min(0)), np.maximum(high, block.max(0))
-    # A dimension that never changes has no range; its code is 0 and its value `low`.
-    width = np.where(high > low, (high - low) / LEVELS, 1).astype(np.float32)
+    width = ((high - low) / LEVELS).astype(np.float32)
+    # A dimension that never changes (or by less than can be divided by) has code 0 and value `low`.
+    width = np.where(width >= np.finfo(np.float32).tiny, width, np.float32(1))
     (folder / RANGES).write_bytes(np.stack([low, width]).astype("<f4").tobytes())
     with (folder / CODES).open("xb") as file:
         for _, block in blocks(vectors):

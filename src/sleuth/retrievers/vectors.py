@@ -89,7 +89,7 @@ def search_exact(vectors: Vectors, queries: NDArray[np.float32], k: int) -> list
     for first in range(0, len(queries), QUERIES):
         some = queries[first : first + QUERIES]
         scores_Q_N = np.empty((len(some), len(vectors)), dtype=np.float32)
-        for start, block in blocks(vectors):
+        for start, block in blocks(vectors, ROWS):
             np.matmul(some, block.T, out=scores_Q_N[:, start : start + len(block)])
         found += [best(scores, k) for scores in scores_Q_N]
     return found

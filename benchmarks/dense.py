@@ -1,0 +1,206 @@
+"""Dense search at scale: faiss IVF-SQ8 as this project keeps it (mapped) beside faiss Flat, on real vectors.
+
+    python benchmarks/dense.py INDEX QUESTIONS.jsonl[.xz] … [--vectors N] [--json FILE]
+
+INDEX: a folder built with `sleuth index … --dense ENCODER` whose vectors are exact. Queries are the
+questions. Up to as many vectors as INDEX holds, all are real. Beyond, they are copies of real ones moved
+by noise (cosine with the original about 0.9), which the result says: a crowd around each real vector, so
+that the best 10 are harder to tell apart than among real passages. Each engine runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sleuth.encoders.opening import open_encoder
+from sleuth.retrievers import faiss_index
+from sleuth.retrievers.dense_build import sample_queries, top
+from sleuth.retrievers.dense_index import COARSE
+from sleuth.retrievers.dense_manifest import dense_folder, read_dense_manifest
+from sleuth.retrievers.passages import PassageReader
+from sleuth.retrievers.vectors import VECTORS, open_vectors, recall, search_exact
+
+TOP_K = 10
+BATCH = 64
+NOISE = 0.48
+"""Length of the noise beside a unit vector: cosine 1 / √(1 + 0.48²) = 0.90."""
+BLOCK = 16_384
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("index", type=Path, nargs="?")
+    parser.add_argument("questions", type=Path, nargs="*")
+    parser.add_argument("--vectors", type=int, default=0, help="default: as many as INDEX holds")
+    parser.add_argument("--queries", type=int, default=512)
+    parser.add_argument("--folder", type=Path, help="where files go (default: a temporary folder)")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--search", nargs=2, metavar=("ENGINE", "FOLDER"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.search:
+        print(json.dumps(measure(options.search[0], Path(options.search[1]))))
+        return
+    if not options.index or not options.questions:
+        parser.error("INDEX and QUESTIONS are needed")
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        result = run(options, Path(folder))
+    print(json.dumps(result, indent=1))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Prepare, measure both, compare."""
+    told = prepare(options, folder)
+    engines = {name: in_child("--search", name, str(folder)) for name in ("flat", "sleuth")}
+    flat, ours = engines["flat"], engines["sleuth"]
+    ratios = {key: ours[key] / flat[key] for key in ours if key.endswith("queries_per_s")}
+    ratios |= {key: flat[key] / ours[key] for key in ours if key.endswith("_ms")}
+    return told | {
+        "top_k": TOP_K,
+        "cores": len(os.sched_getaffinity(0)),
+        "faiss": faiss_index.faiss_version(),
+        "engines": engines,
+        "times_better_than_flat": ratios,
+    }
+
+
+def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Vectors, queries, the true best and the index, all in `folder`; returns how they were made."""
+    source = dense_folder(options.index)
+    manifest = read_dense_manifest(source)
+    files = source / manifest.generation
+    real = open_vectors(files / VECTORS, manifest.num_passages, manifest.dimension)
+    count = options.vectors or len(real)
+    write_vectors(np.asarray(real, dtype=np.float32), count, folder / VECTORS)
+    vectors = open_vectors(folder / VECTORS, count, manifest.dimension)
+    encoder = open_encoder(manifest.encoder)
+    queries = encoder.encode_queries(texts(options.questions, options.queries))
+    np.save(folder / "queries.npy", queries, allow_pickle=False)
+    truth = [top(found, TOP_K) for found in search_exact(vectors, queries, TOP_K)]
+    np.save(folder / "truth.npy", np.array(truth), allow_pickle=False)
+    start = time.perf_counter()
+    lists = faiss_index.build(vectors, "SQ8", folder / COARSE)
+    build_s = time.perf_counter() - start
+    # As a build does it: by the first words of passages, not by the questions that are measured.
+    reader = PassageReader(files, manifest.num_passages)
+    asked = encoder.encode_queries(sample_queries(reader, replace(manifest, num_passages=len(real))))
+    right = [top(found, TOP_K) for found in search_exact(vectors, asked, TOP_K)]
+    index = faiss_index.load(folder / COARSE, count, manifest.dimension, mapped=True)
+    nprobe, sampled = faiss_index.tune(
+        lambda some, nprobe: [top(f, TOP_K) for f in faiss_index.search(index, some, TOP_K, nprobe)],
+        asked,
+        right,
+        lists,
+    )
+    (folder / "nprobe").write_text(str(nprobe))
+    return {
+        "vectors": count,
+        "real_vectors": min(count, len(real)),
+        "perturbed_copies": max(0, count - len(real)),
+        "dimension": manifest.dimension,
+        "encoder": manifest.encoder,
+        "queries": len(queries),
+        "lists": lists,
+        "nprobe": nprobe,
+        "recall_on_sample": sampled,
+        "build_s": build_s,
+        "index_bytes": (folder / COARSE).stat().st_size,
+    }
+
+
+def write_vectors(real: NDArray[np.float32], count: int, path: Path) -> None:
+    """`count` unit vectors: the real ones, then copies of them in turn, each moved by noise of its own."""
+    random = np.random.default_rng(0)
+    with path.open("wb") as file:
+        for start in range(0, count, BLOCK):
+            rows = real[np.arange(start, min(start + BLOCK, count)) % len(real)].copy()
+            copies = np.arange(start, start + len(rows)) >= len(real)
+            noise = random.standard_normal((int(copies.sum()), real.shape[1]), dtype=np.float32)
+            rows[copies] += noise * (NOISE / real.shape[1] ** 0.5)
+            rows[copies] /= np.linalg.norm(rows[copies], axis=1, keepdims=True)
+            file.write(rows.astype("<f4").tobytes())
+
+
+def texts(paths: list[Path], number: int) -> list[str]:
+    """Questions, taken in turn from all files."""
+    found = []
+    for path in paths:
+        with lzma.open(path, "rb") if path.suffix == ".xz" else path.open("rb") as file:
+            found.append([json.loads(line)["question"] for line in file])
+    mixed = [some[i] for i in range(max(map(len, found))) for some in found if i < len(some)]
+    return mixed[:number]
+
+
+def measure(engine: str, folder: Path) -> dict[str, float]:
+    """One engine in this process: opening, private memory, single and batched search, recall."""
+    import faiss
+
+    queries, truth = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("queries", "truth"))
+    dimension = queries.shape[1]
+    count = (folder / VECTORS).stat().st_size // (4 * dimension)
+    before = private_mb()
+    start = time.perf_counter()
+    if engine == "flat":
+        index = faiss.IndexFlatIP(dimension)
+        index.add(np.fromfile(folder / VECTORS, dtype="<f4").reshape(count, dimension))
+        nprobe = 0
+    else:
+        index = faiss_index.load(folder / COARSE, count, dimension, mapped=True)
+        nprobe = int((folder / "nprobe").read_text())
+
+    def find(some: NDArray[np.float32]) -> list[NDArray[np.int64]]:
+        if engine == "flat":
+            return list(index.search(some, TOP_K)[1])
+        return [top(found, TOP_K) for found in faiss_index.search(index, some, TOP_K, nprobe)]
+
+    opened = time.perf_counter() - start
+    found = [rows for i in range(0, len(queries), BATCH) for rows in find(queries[i : i + BATCH])]
+    singles = []
+    for query in queries[: min(len(queries), 100)]:
+        start = time.perf_counter()
+        find(query[None])
+        singles.append(time.perf_counter() - start)
+    start = time.perf_counter()
+    for i in range(0, len(queries), BATCH):
+        find(queries[i : i + BATCH])
+    seconds = time.perf_counter() - start
+    return {
+        "open_s": opened,
+        "private_mb": private_mb() - before,
+        "p50_ms": float(np.median(singles)) * 1e3,
+        "single_queries_per_s": len(singles) / sum(singles),
+        "batch_queries_per_s": len(queries) / seconds,
+        "recall_at_10": recall(found, list(truth)),
+    }
+
+
+def private_mb() -> float:
+    """Memory that only this process uses: what is mapped from files and unchanged is not counted."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:")) / 1024
+
+
+def in_child(*arguments: str) -> dict[str, float]:
+    """The JSON that this script prints with `arguments`, run in a fresh process."""
+    command = [sys.executable, __file__, *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+if __name__ == "__main__":
+    main()

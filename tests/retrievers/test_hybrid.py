@@ -1,0 +1,72 @@
+from pathlib import Path
+
+import pytest
+
+from sleuth.encoders.base import Encoder
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.build import build_index
+from sleuth.retrievers.dense import Dense
+from sleuth.retrievers.dense_build import build_dense
+from sleuth.retrievers.fusion import Fusion
+from sleuth.retrievers.hybrid import Hybrid
+from sleuth.retrievers.opening import open_retriever
+from sleuth.types import Passage
+
+
+def test_is_the_fusion_of_words_and_vectors(index: Path, letters: Encoder):
+    parts = (BM25(str(index)), Dense(str(index), letters))
+    hybrid = Hybrid(str(index), letters)
+    assert hybrid.search(["b", "a b", ""], 3) == Fusion(parts).search(["b", "a b", ""], 3)
+    # Words: p3, of which it is the title, before p0 and p2; vectors: p0 and p2 before p3.
+    (first, *_) = hybrid.search(["b"], 3)[0]
+    assert (first.passage.id, first.score) == ("p0", pytest.approx(1 / 62 + 1 / 61))
+
+
+def test_identity_names_both_parts(index: Path, letters: Encoder):
+    identity = Hybrid(str(index), letters).identity()
+    assert (identity["retriever"], identity["k"]) == ("hybrid", "60")
+    assert (identity["0.retriever"], identity["1.retriever"]) == ("bm25", "dense")
+
+
+def test_words_of_other_passages_than_the_vectors(index: Path, letters: Encoder):
+    build_index([Passage("other", "", "a")], index)
+    with pytest.raises(RetrievalError, match="its vectors are of other passages than its words"):
+        Hybrid(str(index), letters).search(["a"], 1)
+
+
+def test_bad_settings():
+    with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
+        Hybrid(k=0)
+    with pytest.raises(ConfigError, match="depth must be at least 1, not -3"):
+        Hybrid(depth=-3)
+    with pytest.raises(RetrievalError, match="no index given"):
+        Hybrid().search(["a"], 1)
+
+
+def test_an_index_is_searched_by_all_it_holds(
+    index: Path, tmp_path: Path, letters: Encoder, fruit: list[Passage]
+):
+    build_index(fruit, tmp_path / "words")
+    build_dense(fruit, tmp_path / "vectors", letters)
+    assert isinstance(open_retriever(index), Hybrid)
+    assert isinstance(open_retriever(tmp_path / "words"), BM25)
+    assert isinstance(open_retriever(tmp_path / "vectors"), Dense)
+    assert isinstance(open_retriever(index, "bm25"), BM25)
+    assert isinstance(open_retriever(index, "dense"), Dense)
+
+
+def test_what_cannot_be_opened(tmp_path: Path, letters: Encoder, fruit: list[Passage]):
+    build_dense(fruit, tmp_path / "vectors", letters)
+    build_index(fruit, tmp_path / "words")
+    with pytest.raises(ConfigError, match="unknown way to search 'bm52'; did you mean 'bm25'"):
+        open_retriever(tmp_path / "words", "bm52")
+    with pytest.raises(RetrievalError, match="not the manifest of a Sleuth index"):
+        open_retriever(tmp_path / "vectors", "bm25")
+    for way in ("dense", "hybrid"):
+        with pytest.raises(RetrievalError, match="holds no vectors"):
+            open_retriever(tmp_path / "words", way)
+    with pytest.raises(RetrievalError, match="does not exist"):
+        open_retriever(tmp_path / "none")
+    with pytest.raises(RetrievalError, match="is not an index"):
+        open_retriever(tmp_path)

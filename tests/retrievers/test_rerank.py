@@ -1,0 +1,137 @@
+"""A real, if untrained, cross-encoder: a BERT of one layer over the letters."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sleuth.encoders.cross_encoder import CrossEncoder
+from sleuth.errors import ConfigError, EngineError, RetrievalError
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.retrievers.base import Retriever, check_k
+from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.given import GivenParagraphs
+from sleuth.retrievers.rerank import Rerank
+from sleuth.types import Hit, Passage, Question
+
+
+@dataclass(frozen=True)
+class Fixed(Retriever):
+    """Always the same passages, whose text is their id repeated."""
+
+    ids: str
+    asked: tuple[list[int], ...] = ()
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        if self.asked:
+            self.asked[0].append(k)
+        hits = [Hit(Passage(name, "", f"{name} {name}"), 9.0 - i) for i, name in enumerate(self.ids)]
+        return [hits[: check_k(k)] if query else [] for query in queries]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoder:
+    return CrossEncoder(str(save_cross_encoder(tmp_path_factory.mktemp("cross"), num_labels=1)))
+
+
+def save_cross_encoder(folder: Path, num_labels: int) -> Path:
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
+    (folder / "vocab.txt").write_text("\n".join(words))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+        num_labels=num_labels,
+        initializer_range=1.0,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+def test_order_is_the_cross_encoders(model: CrossEncoder):
+    (hits,) = Rerank(Fixed("abcd"), model).search(["h"], 3)
+    scores = dict(zip("abcd", model.score([("h", f"{name} {name}") for name in "abcd"]), strict=True))
+    assert [h.passage.id for h in hits] == sorted("abcd", key=lambda name: -scores[name])[:3]
+    assert [h.score for h in hits] == pytest.approx(sorted(scores.values(), reverse=True)[:3], abs=1e-5)
+    assert len(set(scores.values())) == 4
+
+
+def test_batches_and_their_order_change_no_score(model: CrossEncoder):
+    pairs = [("a b", "c"), ("d", "e f g h a b c d"), ("a", "a"), ("", "")]
+    alone = [model.score([pair])[0] for pair in pairs]
+    small = CrossEncoder(model.model, batch=2)
+    assert small.score(pairs) == pytest.approx(alone, abs=1e-5)
+    assert small.score(pairs[::-1]) == pytest.approx(alone[::-1], abs=1e-5)
+    assert model.score([]) == []
+
+
+def test_long_texts_are_cut_and_a_long_query_leaves_room(model: CrossEncoder):
+    short = CrossEncoder(model.model, max_tokens=16)
+    assert short.score([("a", "b " * 500)]) == pytest.approx(short.score([("a", "b " * 13)]), abs=1e-5)
+    cut = short.score([("a " * 500, "b"), ("a " * 500, "c")])
+    assert cut[0] != pytest.approx(cut[1], abs=1e-4)
+    assert cut[:1] == pytest.approx(short.score([("a " * 8, "b")]), abs=1e-5)
+
+
+def test_two_outputs_count_as_their_difference(tmp_path: Path):
+    folder = save_cross_encoder(tmp_path, num_labels=2)
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    batch = AutoTokenizer.from_pretrained(folder)("a", "b", return_tensors="pt")
+    no, yes = AutoModelForSequenceClassification.from_pretrained(folder)(**batch).logits[0].tolist()
+    assert CrossEncoder(str(folder)).score([("a", "b")]) == pytest.approx([yes - no], abs=1e-5)
+
+
+def test_depth_and_empty_results(model: CrossEncoder):
+    asked: list[int] = []
+    rerank = Rerank(Fixed("abcd", (asked,)), model, depth=2)
+    assert {h.passage.id for h in rerank.search(["h"], 1)[0]} <= {"a", "b"}
+    assert len(rerank.search(["h"], 3)[0]) == 3
+    assert asked == [2, 3]
+    assert rerank.search(["", "\ud800"], 1)[0] == []
+    assert rerank.search([], 1) == []
+
+
+def test_for_question_reaches_the_retriever(model: CrossEncoder):
+    question = Question("q", "a", (), passages=(Passage("g", "", "a b"),))
+    rerank = Rerank(GivenParagraphs(), model)
+    assert rerank.for_question(question).search(["a"], 5)[0][0].passage.id == "g"
+    plain = Rerank(Fixed("a"), model)
+    assert plain.for_question(question) is plain
+
+
+def test_bad_settings(tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"rerank\.depth must be at least 1, not 0"):
+        Rerank(depth=0)
+    with pytest.raises(ConfigError, match="batch 0"):
+        CrossEncoder(batch=0)
+    with pytest.raises(EngineError, match="no cross-encoder given"):
+        Rerank(Fixed("a")).search(["h"], 1)
+    with pytest.raises(EngineError, match="cannot load cross-encoder"):
+        CrossEncoder(str(tmp_path)).score([("a", "b")])
+    with pytest.raises(EngineError, match="tells 3 classes apart"):
+        CrossEncoder(str(save_cross_encoder(tmp_path, num_labels=3))).score([("a", "b")])
+    with pytest.raises(RetrievalError, match="k must be"):
+        Rerank(Fixed("a")).search(["h"], 0)
+
+
+def test_identity_and_json(model: CrossEncoder):
+    rerank = Rerank(BM25(path="words"), model, depth=7)
+    recipe = load_recipe("eval-rar/cpu").but(retriever=rerank)
+    assert Recipe.from_dict(recipe.to_dict()).retriever == rerank
+    identity = Rerank(GivenParagraphs(), model).identity()
+    assert (identity["retriever"], identity["model"], identity["of.retriever"]) == (
+        "rerank",
+        model.model,
+        "given",
+    )
