@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.runner import Progress, evaluate
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
-from sleuth.retrievers.bm25 import BM25, open_index
+from sleuth.retrievers.bm25 import open_index
 from sleuth.retrievers.build import build_index
 from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.limits import Limits
@@ -325,14 +325,12 @@ def headline(evaluation: Evaluation) -> dict[str, Any]:
 def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:
     """The recipe's retriever, its index set; Factbook's index is built when none is given."""
     retriever = recipe.retriever
-    if not isinstance(retriever, BM25):
-        return retriever
     if index:
-        return replace(retriever, path=index)
-    if retriever.path:
+        return retriever.at(index)
+    if not retriever.unplaced:
         return retriever
     if "factbook" in recipe.scale.eval_data or "factbook" in recipe.scale.train_data:
-        return replace(retriever, path=str(factbook_index(say)))
+        return retriever.at(str(factbook_index(say)))
     raise ConfigError(
         f"{recipe.name} needs an index: build one with 'sleuth index SRC -o DIR' and pass --index DIR"
     )
