@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sleuth.evaluation.charts import HEIGHT, WIDTH, Series, line_chart, series_of, short, ticks
@@ -30,6 +30,7 @@ def test_ticks(low: float, high: float, count: int, whole: bool, expected: list[
 finite = st.floats(-1e12, 1e12)
 
 
+@settings(deadline=None)
 @given(finite, finite, st.booleans())
 def test_ticks_enclose_and_rise(a: float, b: float, whole: bool) -> None:
     low, high = min(a, b), max(a, b)
@@ -41,6 +42,7 @@ def test_ticks_enclose_and_rise(a: float, b: float, whole: bool) -> None:
     assert found[-1] >= high - slack
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10_000), finite), max_size=80))
 def test_a_chart_is_well_formed_and_stays_inside(points: list[tuple[float, float]]) -> None:
     html = line_chart("A & <b>", 'u "x"', [Series("s<1>", sorted(points))])
@@ -81,10 +83,46 @@ def test_only_finite_numbers_become_points() -> None:
 
 
 def test_short_numbers() -> None:
-    assert [short(v) for v in (0.0, 0.25, 12345.678, 0.00012, -3e-7)] == [
+    assert [short(v) for v in (0.0, 0.25, 5000.0, 12345.678, -2.5e6, 7e9, 1e12, 0.00012, -3e-7)] == [
         "0",
         "0.25",
-        "1.235e+04",
+        "5000",
+        "12.35k",
+        "-2.5M",
+        "7G",
+        "1e+12",
         "1.2e-4",
         "-3.0e-7",
     ]
+
+
+def test_bands_colours_and_a_legend_for_whatever_was_asked_for() -> None:
+    series = [
+        Series("a", [(0, 1.0), (10, 2.0)], [(0, 0.5, 1.5), (10, 1.0, 9.0)], colour=3),
+        Series("none", []),
+    ]
+    tree = ET.fromstring(line_chart("T", "u", series, smooth=False))
+    (band,) = tree.iter("polygon")
+    assert band.attrib["class"] == "band s3"
+    ys = [float(pair.split(",")[1]) for pair in band.attrib["points"].split()]
+    assert all(0 <= y <= HEIGHT for y in ys)
+    assert len(ys) == 4
+    # Two were asked for, so the one that is drawn is named.
+    assert ["".join(item.itertext()) for item in tree.iter("li")] == ["a"]
+
+
+def test_long_lines_are_thinned_and_keep_their_ends() -> None:
+    points = [(float(i), float(i % 7)) for i in range(20_000)]
+    tree = ET.fromstring(line_chart("T", "u", [Series("a", points)]))
+    raw, smooth = (line.attrib["points"].split() for line in tree.iter("polyline"))
+    assert len(raw) <= 402
+    assert len(smooth) <= 402
+    plain = ET.fromstring(line_chart("T", "u", [Series("a", points[:1000])], smooth=False))
+    (line,) = plain.iter("polyline")
+    assert line.attrib["class"] == "line s1"
+
+
+def test_the_running_mean_of_a_constant_is_the_constant() -> None:
+    tree = ET.fromstring(line_chart("T", "u", [Series("a", [(float(i), 3.0) for i in range(100)])]))
+    _, smooth = tree.iter("polyline")
+    assert len({pair.split(",")[1] for pair in smooth.attrib["points"].split()}) == 1

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sleuth.evaluation.episodes import episode_html
@@ -179,6 +179,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert "mark" in page.tags
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_gives_well_formed_html(text: str) -> None:
     page = Page(f"<div>{episode_html(_episode(text))}</div>")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sleuth.errors import DataError
@@ -98,6 +98,7 @@ def test_pairing_removes_what_both_share() -> None:
     assert single.high - single.low > 0.05
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.1, 0.2, 0.3, 1.0]), min_size=1, max_size=9))
 def test_few_differences_give_the_exact_p(differences: list[float]) -> None:
     bar = abs(math.fsum(differences)) - 1e-9

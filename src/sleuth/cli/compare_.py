@@ -44,6 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
             warn(f"{run}: comparing its newest finished evaluation, {folder.name}")
     entries = load_entries(folders)
     comparison = compare_entries(entries, anyway=arguments.anyway, each_seed=arguments.each_seed)
+    if arguments.html is not None:
+        from sleuth.evaluation.comparison_report import write_comparison
+
+        write_comparison(arguments.html, entries, comparison)
+        warn(f"report: {arguments.html}")
     if arguments.json:
         print_json(comparison.to_dict())
     elif arguments.markdown or arguments.latex:

@@ -1,6 +1,6 @@
-"""Line charts as inline SVG text: axes with units, a legend, no script and no network.
+"""Line charts as inline SVG text: axes with units, bands, a legend, no script and no network.
 
-Colours are the CSS variables --series-1 … --series-5 of the page, so that light and dark both work.
+Colours are the CSS variables --series-1 … --series-8 of the page, so that light and dark both work.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import accumulate
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 400, 240
 LEFT, RIGHT, TOP, BOTTOM = 52, 10, 12, 38
-_COLOURS = 5
+COLOURS = 8
 _FEW_POINTS = 60
 """Up to this many points each is drawn with its value to read on hover; more would hide the line."""
 _SMOOTH = 40
 """From this many points on a running mean is drawn over the raw line."""
+_MOST = 400
+"""Points of a line that are drawn; more would weigh and show nothing."""
 
 
 class Series(NamedTuple):
@@ -24,39 +27,58 @@ class Series(NamedTuple):
 
     label: str
     points: list[tuple[float, float]]
+    band: Sequence[tuple[float, float, float]] = ()
+    """(step, low, high) around the line; empty for none."""
+    colour: int = 0
+    """1 … COLOURS; 0 = by its place on the chart."""
 
 
-def line_chart(title: str, unit: str, series: Sequence[Series], x_label: str = "step") -> str:
+def line_chart(
+    title: str, unit: str, series: Sequence[Series], x_label: str = "step", *, smooth: bool = True
+) -> str:
     """A <figure> with one chart; "" without points. `unit` labels the y axis."""
-    drawn = [s for s in series if s.points]
+    drawn = [
+        s._replace(colour=s.colour or i % COLOURS + 1) for i, s in enumerate(s for s in series if s.points)
+    ]
     if not drawn:
         return ""
     xs = [x for s in drawn for x, _ in s.points]
-    ys = [y for s in drawn for _, y in s.points]
+    ys = [y for s in drawn for _, y in s.points] + [end for s in drawn for _, *ends in s.band for end in ends]
     x_ticks, y_ticks = ticks(min(xs), max(xs), 5, whole=True), ticks(min(ys), max(ys), 4)
-    scale = _Scale(x_ticks[0], x_ticks[-1], y_ticks[0], y_ticks[-1])
-    parts = [_axes(scale, x_ticks, y_ticks, x_label, unit)]
-    for index, one in enumerate(drawn):
-        parts.append(_line(scale, one, index % _COLOURS + 1))
-    legend = _legend(drawn) if len(drawn) > 1 else ""
+    scale = Scale(x_ticks[0], x_ticks[-1], y_ticks[0], y_ticks[-1])
+    parts = [axes(scale, x_ticks, y_ticks, x_label, unit), *(_band(scale, one) for one in drawn)]
+    parts += [_line(scale, one, smooth=smooth) for one in drawn]
     last = ", ".join(f"{s.label} {short(s.points[-1][1])}" for s in drawn)
-    label = escape(f"{title}, {unit}, by {x_label}; last values: {last}", quote=True)
+    # One line of several that were asked for has to be named as well.
+    keys = [(s.label, s.colour) for s in drawn] if len(series) > 1 else []
+    return framed(title, f"{title}, {unit}, by {x_label}; last values: {last}", "".join(parts), keys)
+
+
+def framed(
+    title: str, described: str, drawing: str, keys: Sequence[tuple[str, int]], height: int = HEIGHT
+) -> str:
+    """A <figure> around SVG elements; `keys` are the legend's (label, colour), `described` is read aloud."""
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>{legend}</figure>'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(described, quote=True)}">'
+        f"{drawing}</svg>{legend(keys)}</figure>"
     )
 
 
-class _Scale(NamedTuple):
+class Scale(NamedTuple):
+    """From values to the drawing's units, inside the axes of a chart of the usual size."""
+
     x0: float
     x1: float
     y0: float
     y1: float
 
     def x(self, value: float) -> float:
+        """From the left."""
         return LEFT + (value - self.x0) / (self.x1 - self.x0) * (WIDTH - LEFT - RIGHT)
 
     def y(self, value: float) -> float:
+        """From the top."""
         return HEIGHT - BOTTOM - (value - self.y0) / (self.y1 - self.y0) * (HEIGHT - TOP - BOTTOM)
 
 
@@ -79,10 +101,14 @@ def short(value: float) -> str:
     """A number in a few characters."""
     if value and abs(value) < 0.001:
         return f"{value:.1e}".replace("e-0", "e-")
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if size <= abs(value) < 1e12:
+            return f"{value / (1e3 if letter == 'k' else size):.4g}{letter}"
     return f"{value:.4g}"
 
 
-def _axes(scale: _Scale, x_ticks: Sequence[float], y_ticks: Sequence[float], x_label: str, unit: str) -> str:
+def axes(scale: Scale, x_ticks: Sequence[float], y_ticks: Sequence[float], x_label: str, unit: str) -> str:
+    """Grid, ticks and the names of both axes; `unit` stands upright on the left."""
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     parts = []
     for value in y_ticks:
@@ -106,13 +132,13 @@ def _axes(scale: _Scale, x_ticks: Sequence[float], y_ticks: Sequence[float], x_l
     return "".join(parts)
 
 
-def _line(scale: _Scale, series: Series, colour: int) -> str:
-    points = series.points
-    smooth = len(points) >= _SMOOTH
+def _line(scale: Scale, series: Series, *, smooth: bool) -> str:
+    points, colour = series.points, series.colour
+    is_long = smooth and len(points) >= _SMOOTH
     classes = f"line s{colour}"
-    drawn = _path(scale, points, f"{classes} raw" if smooth else classes)
-    if smooth:
-        return drawn + _path(scale, _running_mean(points), classes)
+    drawn = _path(scale, _thinned(points), f"{classes} raw" if is_long else classes)
+    if is_long:
+        return drawn + _path(scale, _thinned(_running_mean(points)), classes)
     if len(points) <= _FEW_POINTS:
         drawn += "".join(
             f'<circle class="dot s{colour}" cx="{scale.x(x):.1f}" cy="{scale.y(y):.1f}" r="2.5">'
@@ -122,27 +148,41 @@ def _line(scale: _Scale, series: Series, colour: int) -> str:
     return drawn
 
 
-def _path(scale: _Scale, points: Sequence[tuple[float, float]], classes: str) -> str:
+def _band(scale: Scale, series: Series) -> str:
+    """The area between low and high."""
+    if not series.band:
+        return ""
+    edge = [(x, high) for x, _, high in series.band] + [(x, low) for x, low, _ in reversed(series.band)]
+    coordinates = " ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in edge)
+    return f'<polygon class="band s{series.colour}" points="{coordinates}"/>'
+
+
+def _path(scale: Scale, points: Sequence[tuple[float, float]], classes: str) -> str:
     coordinates = " ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in points)
     return f'<polyline class="{classes}" points="{coordinates}"/>'
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """At most about _MOST points, the last among them."""
+    every = math.ceil(len(points) / _MOST)
+    return points if every < 2 else [*points[:-1:every], points[-1]]
 
 
 def _running_mean(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Centred mean over about a tenth of the points, cut off at the ends."""
     half = max(1, len(points) // 20)
+    sums = [0.0, *accumulate(y for _, y in points)]
     smoothed = []
     for i, (x, _) in enumerate(points):
-        window = [y for _, y in points[max(0, i - half) : i + half + 1]]
-        smoothed.append((x, math.fsum(window) / len(window)))
+        start, stop = max(0, i - half), min(len(points), i + half + 1)
+        smoothed.append((x, (sums[stop] - sums[start]) / (stop - start)))
     return smoothed
 
 
-def _legend(series: Sequence[Series]) -> str:
-    items = "".join(
-        f'<li><span class="key s{i % _COLOURS + 1}"></span>{escape(s.label)}</li>'
-        for i, s in enumerate(series)
-    )
-    return f'<ul class="legend">{items}</ul>'
+def legend(keys: Sequence[tuple[str, int]]) -> str:
+    """A list of (label, colour); "" for none."""
+    items = "".join(f'<li><span class="key s{colour}"></span>{escape(label)}</li>' for label, colour in keys)
+    return f'<ul class="legend">{items}</ul>' if keys else ""
 
 
 def series_of(rows: Sequence[Mapping[str, object]], key: str, label: str, factor: float = 1.0) -> Series:

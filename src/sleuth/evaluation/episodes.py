@@ -19,22 +19,36 @@ _TAG = re.compile(r"</?[A-Za-z_]+>")
 
 def episode_html(trajectory: Trajectory, *, opened: bool = False) -> str:
     """A <details> card with the question, the outcome and every segment."""
-    golds = golds_of(trajectory.question)
-    prediction = prediction_of(trajectory)
-    said = "none" if prediction is None else prediction or "refused"
-    wanted = " / ".join(golds[:3]) + (f" (+{len(golds) - 3} more)" if len(golds) > 3 else "")
     summary = (
-        f'<span class="question">{_badge(trajectory)}{escape(trajectory.question.text)}</span>'
-        f'<span class="outcome">answer <b>{escape(said)}</b> · gold <b>{escape(wanted or "unanswerable")}</b></span>'
+        f'<span class="question">{badge(trajectory)}{escape(trajectory.question.text)}</span>'
+        f'<span class="outcome">answer <b>{escape(said(trajectory))}</b> · '
+        f"gold <b>{escape(wanted(trajectory))}</b></span>"
     )
-    segments = "".join(_segment(trajectory, index) for index in range(len(trajectory.segments)))
     return (
         f'<details class="card episode"{" open" if opened else ""}><summary>{summary}</summary>'
-        f'<div class="body">{_facts(trajectory)}{segments}</div></details>'
+        f'<div class="body">{facts_html(trajectory)}{segments_html(trajectory)}</div></details>'
     )
 
 
-def _badge(trajectory: Trajectory) -> str:
+def segments_html(trajectory: Trajectory) -> str:
+    """Every segment of an episode, in order."""
+    return "".join(_segment(trajectory, index) for index in range(len(trajectory.segments)))
+
+
+def said(trajectory: Trajectory) -> str:
+    """What the episode came to, in words."""
+    prediction = prediction_of(trajectory)
+    return "none" if prediction is None else prediction or "refused"
+
+
+def wanted(trajectory: Trajectory) -> str:
+    """The gold answers, not all of many."""
+    golds = golds_of(trajectory.question)
+    more = f" (+{len(golds) - 3} more)" if len(golds) > 3 else ""
+    return f"{' / '.join(golds[:3])}{more}" or "unanswerable"
+
+
+def badge(trajectory: Trajectory) -> str:
     """How the answer was scored, in one coloured word."""
     rules, golds, prediction = (
         rules_of(trajectory.question.dataset),
@@ -53,7 +67,7 @@ def _badge(trajectory: Trajectory) -> str:
     return f'<span class="badge {kind}">{word}</span>'
 
 
-def _facts(trajectory: Trajectory) -> str:
+def facts_html(trajectory: Trajectory) -> str:
     """Reward parts, searches, evidence and faults as small badges."""
     facts: list[tuple[str, str]] = []
     if trajectory.score is not None and trajectory.score.invalid:

@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from string import Template
 
-from sleuth.evaluation.charts import line_chart, series_of
+from sleuth.evaluation.curves import Row, curves
 from sleuth.evaluation.episodes import episode_html
 from sleuth.evaluation.figures import figure, interval, number
 from sleuth.evaluation.result import Evaluation
@@ -23,8 +23,16 @@ from sleuth.types import Trajectory
 HEADLINE = ("em", "f1", "valid_format", "searches")
 """Figures of the first table; those that no row has are left out."""
 
-Row = Mapping[str, object]
-"""One line of metrics.jsonl: "phase", "step" and figures named "room/name"."""
+
+LEGEND = (
+    '<p class="legend-line">'
+    '<span><span class="swatch" style="background:var(--model)"></span>written by the model</span>'
+    '<span><span class="swatch" style="background:var(--world)"></span>by the environment</span>'
+    '<span><span class="swatch" style="background:var(--note-bg)"></span>note on the evidence</span>'
+    '<span><span class="badge good">gold</span>passage that supports the answer</span>'
+    "<span><mark>answer</mark> gold answer in the text</span></p>"
+)
+"""What the colours of an episode mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,31 +49,6 @@ class ReportRow:
         return cls(name, evaluation.metrics)
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """One chart of training curves: the first figures that a row may hold under these names."""
-
-    title: str
-    unit: str
-    keys: tuple[str, ...]
-    factor: float = 1.0
-
-
-CHARTS = (
-    Chart("Reward", "mean per episode", ("reward/total", "reward/*")),
-    Chart("Valid format", "% of episodes", ("rollouts/valid_format",), 100.0),
-    Chart("Searches", "per episode", ("rollouts/searches",)),
-    Chart("Response length", "tokens", ("rollouts/response_length",)),
-    Chart("KL to the reference", "nats per token", ("update/kl", "update/kl_*")),
-    Chart("Loss", "objective", ("update/loss",)),
-    Chart("Entropy", "nats per token", ("update/entropy",)),
-)
-"""What is always worth seeing; the other figures follow, folded away."""
-PHASES = {"warm_start": "Supervised warm start", "train": "Reinforcement learning"}
-_ASIDE = ("_std", "_s", "/zero_variance", "/epoch")
-"""Endings of names that a "*" above does not take in."""
-
-
 def write_report(
     path: Path,
     *,
@@ -76,16 +59,15 @@ def write_report(
     notes: Sequence[str] = (),
 ) -> None:
     """Write the page; any part may be empty. `metrics` are the rows of a run's metrics.jsonl."""
+    write_page(path, title, [_headline(rows), notes_html(notes), curves(metrics), _episodes(trajectories)])
+
+
+def write_page(path: Path, title: str, sections: Sequence[str]) -> None:
+    """Write a page of sections that are HTML already; empty ones are left out."""
     template = Template(
         resources.files("sleuth.evaluation").joinpath("report.html").read_text(encoding="utf-8")
     )
-    page = template.substitute(
-        title=escape(title),
-        headline=_headline(rows),
-        notes=_notes(notes),
-        curves=_curves(metrics),
-        episodes=_episodes(trajectories),
-    )
+    page = template.substitute(title=escape(title), body="\n".join(filter(None, sections)))
     path.parent.mkdir(parents=True, exist_ok=True)
     # A lone surrogate in a model's output cannot be encoded; it must not cost the whole report.
     path.write_text(page, encoding="utf-8", errors="replace")
@@ -123,67 +105,14 @@ def _count(row: ReportRow, names: Sequence[str]) -> str:
     return f'<td data-label="Questions">{max(counts, default=0)}</td>'
 
 
-def _notes(notes: Sequence[str]) -> str:
+def notes_html(notes: Sequence[str]) -> str:
+    """A list of remarks; "" for none."""
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
     return f'<ul class="notes hint">{items}</ul>' if items else ""
-
-
-def _curves(metrics: Sequence[Row]) -> str:
-    phases = list(dict.fromkeys(str(row.get("phase", "")) for row in metrics))
-    sections = [
-        _phase(phase, [row for row in metrics if str(row.get("phase", "")) == phase]) for phase in phases
-    ]
-    drawn = [section for section in sections if section]
-    return f"<h2>Training curves</h2>{''.join(drawn)}" if drawn else ""
-
-
-def _phase(phase: str, rows: Sequence[Row]) -> str:
-    """The charts of one phase, the rest of its figures folded away."""
-    names = list(dict.fromkeys(name for row in rows for name in row if name not in ("phase", "step")))
-    main, used = [], set[str]()
-    for chart in CHARTS:
-        keys = _keys(chart, names)
-        used.update(keys)
-        main.append(
-            line_chart(chart.title, chart.unit, [series_of(rows, k, _label(k), chart.factor) for k in keys])
-        )
-    others = [line_chart(name, "value", [series_of(rows, name, name)]) for name in names if name not in used]
-    shown, folded = "".join(main), "".join(others)
-    if not shown and not folded:
-        return ""
-    heading = f"<h3>{escape(PHASES.get(phase) or phase.replace('_', ' '))}</h3>" if phase else ""
-    more = (
-        f'<details class="more"><summary>other figures</summary><div class="charts">{folded}</div></details>'
-    )
-    return f'{heading}<div class="charts">{shown}</div>{more if folded else ""}'
-
-
-def _keys(chart: Chart, names: Sequence[str]) -> list[str]:
-    """Names that belong on a chart, in the order of its keys."""
-    found: dict[str, None] = {}
-    for key in chart.keys:
-        if key.endswith("*"):
-            stem = key[:-1]
-            found |= dict.fromkeys(n for n in names if n.startswith(stem) and not n.endswith(_ASIDE))
-        elif key in names:
-            found[key] = None
-    return list(found)
-
-
-def _label(name: str) -> str:
-    return name.rpartition("/")[2].replace("_", " ")
 
 
 def _episodes(trajectories: Sequence[Trajectory]) -> str:
     if not trajectories:
         return ""
-    legend = (
-        '<p class="legend-line">'
-        '<span><span class="swatch" style="background:var(--model)"></span>written by the model</span>'
-        '<span><span class="swatch" style="background:var(--world)"></span>by the environment</span>'
-        '<span><span class="swatch" style="background:var(--note-bg)"></span>note on the evidence</span>'
-        '<span><span class="badge good">gold</span>passage that supports the answer</span>'
-        "<span><mark>answer</mark> gold answer in the text</span></p>"
-    )
     cards = "".join(episode_html(t, opened=i == 0) for i, t in enumerate(trajectories))
-    return f"<h2>Episodes</h2>{legend}{cards}"
+    return f"<h2>Episodes</h2>{LEGEND}{cards}"

@@ -1,0 +1,172 @@
+"""Why an answer was wrong: one class for every episode, by rules anyone can check by hand.
+
+The three evidence classes are EviOmni's "3I" (section 3, appendix B, figure 7), which the paper assigns by
+reading; the rules here are ours. The classes are tried in order and the first that applies is the
+outcome, so that they exclude one another and leave nothing out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sleuth.metrics.answers import Rules, exact_match, golds_of, prediction_of
+from sleuth.metrics.evidence import findable_golds
+from sleuth.text import contains, normalise
+from sleuth.types import Passage, Trajectory
+
+
+class ErrorClass(NamedTuple):
+    """One outcome in words."""
+
+    label: str
+    definition: str
+
+
+CLASSES: dict[str, ErrorClass] = {
+    "failed": ErrorClass("Failed from outside", "the retriever or the engine failed; counts as wrong"),
+    "right": ErrorClass("Right", "exact match, a right refusal included"),
+    "wrong_refusal": ErrorClass("Wrong refusal", "refused a question that has an answer"),
+    "format": ErrorClass(
+        "Format failure", "neither answered nor refused, and the last turn could not be read as an action"
+    ),
+    "missed_refusal": ErrorClass("Missed refusal", "did not refuse a question that has no answer"),
+    "search": ErrorClass(
+        "Search failure", "no passage that the answer needs was shown: none is gold, none holds a gold answer"
+    ),
+    "inaccurate": ErrorClass(
+        "Inaccurate evidence",
+        "a note states what nothing shown says: the wrong answer itself, or a number of three digits or more",
+    ),
+    "irrelevant": ErrorClass(
+        "Irrelevant evidence", "the notes draw on no passage that the answer needs, and hold no gold answer"
+    ),
+    "incomplete": ErrorClass(
+        "Incomplete evidence",
+        "a needed passage was shown, but the key clue is missing: the notes (without notes, the passages) "
+        "hold no gold answer; of a yes/no question, not every step's answer; or a gold passage is missing",
+    ),
+    "answer": ErrorClass(
+        "Wrong answer despite the evidence",
+        "none of the above: what was needed was there, as far as is known",
+    ),
+}
+"""Outcome → its words, in the order in which they are tried."""
+
+NO_NOTES = ("think", "search", "answer", "refuse", "backtrack", "reason", "relevance")
+"""Tags whose bodies are thoughts, actions or lists of numbers; any other holds a note on the evidence."""
+RUN = 4
+"""Tokens in a row that a note shares with a passage it quotes."""
+_NUMBER = re.compile(r"\d[\d.,]*")
+_DIGITS = 3
+"""Shorter numbers are list marks, counts and citations more often than facts."""
+
+
+def error_class(trajectory: Trajectory, rules: Rules) -> str:
+    """The name of the episode's class in CLASSES; `rules` decide what is right."""
+    question = trajectory.question
+    golds, prediction = golds_of(question), prediction_of(trajectory)
+    if trajectory.fault:
+        return "failed"
+    if exact_match(prediction, golds, rules):
+        return "right"
+    if trajectory.ending == "refused":
+        return "wrong_refusal"
+    if prediction is None and _unread(trajectory):
+        return "format"
+    if not golds:
+        return "missed_refusal"
+    return _evidence_class(trajectory)
+
+
+def _unread(trajectory: Trajectory) -> bool:
+    """Whether the last turn was no action; an episode without any turn had no room for one."""
+    last = max((index for index, _ in trajectory.policy_segments()), default=None)
+    if last is None:
+        return False
+    return all(action.kind == "invalid" for action in trajectory.actions if action.segment == last)
+
+
+def _evidence_class(trajectory: Trajectory) -> str:
+    shown = list({hit.passage.id: hit.passage for hit in trajectory.hits}.values())
+    needed = _needed(trajectory, shown)
+    if needed is not None and not needed:
+        return "search"
+    notes = notes_of(trajectory)
+    if not notes:
+        return "answer" if _passages_suffice(trajectory, shown) else "incomplete"
+    if _is_inaccurate(notes, trajectory, shown):
+        return "inaccurate"
+    complete = _notes_suffice(notes, trajectory)
+    if complete:
+        return "answer"
+    if needed is not None and not any(draws_on(notes, passage) for passage in needed):
+        return "irrelevant"
+    return "incomplete" if complete is False else "answer"
+
+
+def notes_of(trajectory: Trajectory) -> str:
+    """The policy's notes on the evidence, all of them; "" if it wrote none."""
+    bodies = (field.text.strip() for field in trajectory.fields if field.tag not in NO_NOTES)
+    return "\n".join(body for body in bodies if body)
+
+
+def _needed(trajectory: Trajectory, shown: list[Passage]) -> list[Passage] | None:
+    """The passages shown that are gold or hold a gold answer; None if what is needed is not known."""
+    if not shown:
+        return []
+    gold, golds = set(trajectory.question.gold_ids), findable_golds(trajectory.question)
+    if not gold and not golds:
+        return None
+    return [p for p in shown if p.id in gold or any(contains(_text(p), answer) for answer in golds)]
+
+
+def draws_on(notes: str, passage: Passage) -> bool:
+    """Whether notes name a passage's title or quote it: RUN tokens in a row, or all of a shorter passage."""
+    if contains(notes, passage.title):
+        return True
+    said, text = normalise(notes).split(), normalise(passage.text).split()
+    width = min(RUN, len(text))
+    if not width:
+        return False
+    runs = {tuple(text[i : i + width]) for i in range(len(text) - width + 1)}
+    return any(tuple(said[i : i + width]) in runs for i in range(len(said) - width + 1))
+
+
+def _is_inaccurate(notes: str, trajectory: Trajectory, shown: list[Passage]) -> bool:
+    """Whether notes hold the prediction, or a number, that stands in nothing the policy was given."""
+    given = [trajectory.question.text, *map(_text, shown)]
+    prediction = prediction_of(trajectory) or ""
+    if contains(notes, prediction) and not any(contains(text, prediction) for text in given):
+        return True
+    numbers = {number for text in given for number in _numbers(text)}
+    return any(len(number) >= _DIGITS and number not in numbers for number in _numbers(notes))
+
+
+def _numbers(text: str) -> set[str]:
+    """Numbers as their digits alone: "1,234" and "1234" are one."""
+    return {re.sub(r"\D", "", match) for match in _NUMBER.findall(text)}
+
+
+def _notes_suffice(notes: str, trajectory: Trajectory) -> bool | None:
+    """Whether notes hold a gold answer, or else every step's; None if neither can be looked for."""
+    question = trajectory.question
+    if golds := findable_golds(question):
+        return any(contains(notes, gold) for gold in golds)
+    steps = [hop.answer for hop in question.hops if normalise(hop.answer) not in ("", "yes", "no")]
+    if steps:
+        return all(contains(notes, step) for step in steps)
+    return None
+
+
+def _passages_suffice(trajectory: Trajectory, shown: list[Passage]) -> bool:
+    """Whether every gold passage was shown, if any was, and a gold answer stands in one, if it can."""
+    gold, ids = set(trajectory.question.gold_ids), {passage.id for passage in shown}
+    if gold & ids and not gold <= ids:
+        return False
+    golds = findable_golds(trajectory.question)
+    return not golds or any(contains(_text(passage), answer) for passage in shown for answer in golds)
+
+
+def _text(passage: Passage) -> str:
+    return f"{passage.title}\n{passage.text}"
