@@ -60,6 +60,8 @@ class Experiment:
     checks_leaks: bool = True
     """Whether evaluations are held against the training questions, which must then be readable."""
     say: Say = field(default=print)
+    perturbation: dict[str, str] = field(default_factory=dict)
+    """What was changed on purpose about questions or passages; part of the settings of every evaluation."""
 
     @cached_property
     def limits(self) -> Limits:
@@ -298,6 +300,7 @@ class Experiment:
             rollout_batch=self.recipe.scale.rollout_batch,
             train_questions=self.train_questions if self.checks_leaks else None,
             source=self.recipe.scale.eval_data,
+            perturbation=self.perturbation,
             progress=show,
         )
 

@@ -28,7 +28,7 @@ LAYERS: list[set[str]] = [
     {"judges"},
     {"rollouts", "rewards", "algorithms"},
     {"training", "evaluation", "serving"},
-    {"recipe", "agent", "experiment", "demo"},
+    {"recipe", "agent", "experiment", "demo", "robustness"},
     {"recipes"},
     {"cli"},
     {"__main__"},

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import NoReturn
 
 from sleuth import __version__
@@ -28,9 +29,11 @@ VERBS = {
     "published": "list the papers' result tables, or set a run beside them",
     "recipes": "list the recipes",
     "reward": "score transcripts written elsewhere with a recipe's reward",
+    "robustness": "evaluate under noise, paraphrase, missing or contradicting evidence, as a curve",
     "score": "score a file of predictions by a data set's official rules",
+    "serve-retriever": "serve an index to search agents, over HTTP or MCP",
 }
-"""Verb → one line of help; the module is sleuth.cli.<verb>_."""
+"""Verb → one line of help; the module is sleuth.cli.<verb>_, with "_" for "-"."""
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -55,7 +58,7 @@ def build_parser(verb: str | None) -> argparse.ArgumentParser:
     for name, summary in VERBS.items():
         sub = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name == verb:
-            import_module(f"sleuth.cli.{name}_").configure(sub)
+            _module(name).configure(sub)
     return parser
 
 
@@ -67,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # OpenMP threads that spin while other work wants the cores make a step many times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        code: int = import_module(f"sleuth.cli.{parsed.verb}_").run(parsed)
+        code: int = _module(parsed.verb).run(parsed)
         sys.stdout.flush()
         return code
     except SleuthError as error:
@@ -80,6 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (OSError, MemoryError) as error:
         return _fail(f"{type(error).__name__}: {error}")
+
+
+def _module(verb: str) -> ModuleType:
+    return import_module(f"sleuth.cli.{verb.replace('-', '_')}_")
 
 
 def _fail(line: str, code: int = EXIT_ERROR) -> int:

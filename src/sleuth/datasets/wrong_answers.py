@@ -1,7 +1,8 @@
 """A wrong answer of the same type for a question: another question's answer, chosen by rule.
 
-Same type: both numbers, both years, both names or both phrases, and asked for by the same first
-words where some such question exists. Yes and no have no wrong answer here: no passage says them.
+Same type: both numbers, years, dates, names or phrases; and where there is such a question, asked for
+by the same words ("which film", "who") and as long. Yes and no have no wrong answer here: no passage
+says them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sleuth.types import Question
 
 _YEAR = re.compile(r"[12]\d{3}")
 _MONTH = re.compile(r"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
+_ASKED = re.compile(r"\b(who|whom|whose|where|when|which|what|how)\b\W*(\w*)")
 _TRIED = 50
 """Candidates looked at for one question before it is given up."""
 
@@ -39,8 +41,9 @@ def answer_type(answer: str) -> str:
 def wrong_answers(questions: Sequence[Question]) -> dict[tuple[str, str], str]:
     """(data set, id) → wrong answer, for the answerable questions that have one; the same in every run.
 
-    Candidates are asked for by the same two first words, else the same first word, else have the
-    type alone. None agrees with an accepted answer, in whole or in part, or stands in the question.
+    Candidates are asked for by the same question word and the word behind it, else by the same
+    question word and have as many words, else only the latter, else only the type. None agrees with
+    an accepted answer, in whole or in part, or stands in the question.
     """
     known = [q for q in questions if q.answerable and q.answers]
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -61,8 +64,11 @@ def _keys(question: Question) -> list[tuple[str, ...]]:
     kind = answer_type(question.answers[0])
     if kind in ("", "closed"):
         return []
-    words = question.text.lower().split()
-    return [(question.dataset, kind, *words[:length]) for length in (2, 1, 0)]
+    size = str(min(len(question.answers[0].split()), 3))
+    asked = _ASKED.search(question.text.lower())
+    word, what = asked.groups() if asked else ("", "")
+    rest = (("for", word, what), ("by", word, size), ("size", size), ())
+    return [(question.dataset, kind, *key) for key in rest]
 
 
 def _pick(question: Question, candidates: Sequence[str]) -> str:

@@ -36,6 +36,12 @@ FIGURES: dict[str, Figure] = {
     "refusal_precision": Figure("Refusal precision", "%"),
     "refusal_recall": Figure("Refusal recall", "%"),
     "over_refusal": Figure("Over-refusal", "%"),
+    "refused": Figure("Refused", "%"),
+    "wrong_answer": Figure("Wrong answers", "%"),
+    "unanswered": Figure("No answer", "%"),
+    "followed": Figure("Took the wrong answer", "%"),
+    "contradicted": Figure("Saw a contradiction", "%"),
+    "passages_shown": Figure("Passages shown", "per search"),
     "llm_judge": Figure("LLM judge", "%"),
     "reward": Figure("Reward", "per question"),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -93,13 +93,15 @@ def evaluate(
     rollout_batch: int = 64,
     train_questions: Sequence[Question] | None = None,
     source: str = "",
+    perturbation: Mapping[str, str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
     """Run every question once and write `folder`; a folder of the same settings is continued.
 
     `rollout_batch` episodes run side by side; it changes speed, never results. With
     `train_questions` the result is stamped with the leaks found. `reward` is recorded beside the
-    official scores; `source` says where the questions come from. Raises DataError for no or repeated questions, ConfigError for a folder that
+    official scores; `source` says where the questions come from, `perturbation` what was changed on
+    purpose about them or about what is found. Raises DataError for no or repeated questions, ConfigError for a folder that
     holds an evaluation with other settings or weights, BusyError for one that is being written, EngineError if the model fails (run again to go on).
     """
     _check(questions)
@@ -111,6 +113,7 @@ def evaluate(
         limits=limits,
         sampling=sampling,
         reward=reward,
+        perturbation=perturbation,
     )
     _claim(folder, settings)
     leaks = _leaks(questions, train_questions)

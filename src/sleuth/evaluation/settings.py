@@ -43,9 +43,13 @@ def settings_of(
     limits: Limits,
     sampling: Sampling,
     reward: Reward | None,
+    perturbation: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Everything that decides the figures, except the versions of the software."""
-    return {
+    """Everything that decides the figures, except the versions of the software.
+
+    `perturbation` says what was changed on purpose (a robustness run); it is absent where nothing was.
+    """
+    settings = {
         "model": engine.name,
         "weights": engine.fingerprint(),
         "dataset": "+".join(sorted({question.dataset for question in questions})),
@@ -61,6 +65,7 @@ def settings_of(
         },
         "reward": None if reward is None else describe(reward),
     }
+    return settings | ({"perturbation": dict(perturbation)} if perturbation else {})
 
 
 def rules_of(dataset: str) -> Rules:

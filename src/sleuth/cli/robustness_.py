@@ -1,0 +1,51 @@
+"""sleuth robustness: an evaluation made harder step by step, reported as a curve."""
+
+from __future__ import annotations
+
+import argparse
+
+from sleuth.cli.evaluating import add_arguments, engine_of, experiment_of, model_of, output_of, recipe_of
+from sleuth.cli.output import print_json, print_table
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    add_arguments(parser)
+    parser.add_argument(
+        "--kind", required=True, metavar="K", help="noise, paraphrase, missing-gold or contradiction"
+    )
+    parser.add_argument("--levels", default="", metavar="0,2,4", help="levels to evaluate; 0 always is")
+    parser.add_argument(
+        "--pool", default="", metavar="DIR", help="index that noise is drawn from (default: the recipe's own)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate every level, write the curve, print it."""
+    from sleuth.evaluation.perturbed import PAGE, rows_of
+    from sleuth.robustness import levels_of, measure_robustness
+
+    levels = levels_of(arguments.kind, _numbers(arguments.levels))
+    recipe = recipe_of(arguments)
+    output = output_of(arguments, recipe, f"robustness-{arguments.kind}")
+    experiment = experiment_of(arguments, recipe, output)
+    engine = engine_of(arguments, model_of(arguments, recipe))
+    curve = measure_robustness(experiment, arguments.kind, engine, levels, arguments.pool)
+    if arguments.json:
+        print_json({"folder": str(output), **curve.to_dict()})
+        return 0
+    headers, rows = rows_of(curve)
+    print_table(headers, rows, title=f"{curve.recipe}, {curve.model}: {curve.kind}")
+    for note in curve.notes:
+        print(note)
+    print(f"result folder: {output} (curve: {PAGE})")
+    return 0
+
+
+def _numbers(text: str) -> list[int]:
+    from sleuth.errors import ConfigError
+
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ConfigError(f"--levels wants whole numbers such as 0,2,4, not {text!r}") from None

@@ -1,0 +1,224 @@
+"""A curve over evaluations of the same questions, each perturbed a little more than the one before.
+
+The first point is not perturbed; every other one is compared with it question by question. Gold
+answers are the same at every point, so that a figure always means the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sleuth.evaluation.charts import Series, line_chart
+from sleuth.evaluation.figures import figure, interval, number, p_value
+from sleuth.evaluation.records import Key, Record
+from sleuth.evaluation.report import notes_html, write_page
+from sleuth.evaluation.result import Evaluation, write_json
+from sleuth.evaluation.settings import rules_of
+from sleuth.evaluation.statistics import Difference, Estimate, bootstrap_mean, holm, paired_difference
+from sleuth.metrics.answers import exact_match
+from sleuth.retrievers.contradicting import MARK
+from sleuth.types import Trajectory
+
+CURVE = "robustness.json"
+PAGE = "robustness.html"
+COMPARED = ("em", "f1", "refused", "wrong_answer", "unanswered")
+"""Figures whose change from the first point is tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One evaluation on the curve."""
+
+    level: int
+    folder: str
+    """Name of its evaluation folder."""
+    n: int
+    faults: int
+    figures: Mapping[str, Estimate]
+    differences: Mapping[str, Difference]
+    """This minus the first point, paired by question; empty for the first. p is not adjusted."""
+    adjusted: Mapping[str, float | None]
+    """p of each difference after Holm's correction for the number of points."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerturbedCurve:
+    """How the figures of one system change as its questions or passages get worse."""
+
+    kind: str
+    """"noise", "paraphrase", "missing-gold" or "contradiction"."""
+    axis: str
+    """What `level` counts."""
+    recipe: str
+    model: str
+    source: str
+    """Where the questions come from."""
+    points: tuple[Point, ...]
+    """By rising level."""
+    charts: tuple[str, ...]
+    """Figures that this kind is about."""
+    notes: tuple[str, ...]
+    """What was done, and what a reader must know."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of robustness.json."""
+        return dict(msgspec.to_builtins(self))
+
+
+def outcome(record: Record, name: str) -> float | None:
+    """Of one question: "refused", "wrong_answer" (an answer that is not right), "unanswered" (neither).
+
+    They and `em` add up to 1. None for "wrong_answer" where the data set leaves the question out of EM.
+    """
+    em = record.metrics.get("em")
+    is_refusal = record.ending == "refused"
+    has_answer = not is_refusal and bool((record.prediction or "").strip())
+    if name == "refused":
+        return float(is_refusal)
+    if name == "unanswered":
+        return float(not is_refusal and not has_answer)
+    return None if em is None else float(has_answer and not em)
+
+
+def followed(record: Record, wrong: Mapping[Key, str]) -> float | None:
+    """1 if the answer is the wrong one that was planted; None where none was."""
+    planted = wrong.get(record.key)
+    if planted is None:
+        return None
+    return exact_match(record.prediction, (planted,), rules_of(record.dataset))
+
+
+def passages_shown(trajectory: Trajectory) -> float | None:
+    """Passages in a search result, on average; None without a result."""
+    sizes = [len(segment.hits) for segment in trajectory.segments if segment.hits]
+    return sum(sizes) / len(sizes) if sizes else None
+
+
+def saw_contradiction(trajectory: Trajectory) -> float:
+    """1 if a contradicting passage was shown."""
+    return float(any(MARK in hit.passage.id for hit in trajectory.hits))
+
+
+_SHOWN: dict[str, Callable[[Trajectory], float | None]] = {
+    "passages_shown": passages_shown,
+    "contradicted": saw_contradiction,
+}
+
+
+def curve_point(
+    level: int, evaluation: Evaluation, names: Sequence[str], wrong: Mapping[Key, str]
+) -> tuple[Point, dict[str, dict[Key, float | None]]]:
+    """The point of one evaluation without differences yet, and its figures question by question."""
+    records = sorted(evaluation.records(), key=lambda record: record.key)
+    values: dict[str, dict[Key, float | None]] = {}
+    for name in dict.fromkeys((*COMPARED, *names)):
+        if name in _SHOWN:
+            continue
+        values[name] = {record.key: _value(record, name, wrong) for record in records}
+    wanted = {name: shown for name, shown in _SHOWN.items() if name in names}
+    if wanted:
+        for trajectory in evaluation.trajectories():
+            key = trajectory.question.dataset, trajectory.question.id
+            for name, shown in wanted.items():
+                values.setdefault(name, {})[key] = shown(trajectory)
+    figures = {name: bootstrap_mean(list(column.values())) for name, column in values.items()}
+    return Point(level, evaluation.folder.name, evaluation.n, evaluation.faults, figures, {}, {}), values
+
+
+def _value(record: Record, name: str, wrong: Mapping[Key, str]) -> float | None:
+    if name == "followed":
+        return followed(record, wrong)
+    return record.metrics[name] if name in record.metrics else outcome(record, name)
+
+
+def points_of(
+    evaluations: Sequence[tuple[int, Evaluation]], names: Sequence[str], wrong: Mapping[Key, str]
+) -> tuple[Point, ...]:
+    """Every evaluation as a point, compared with the first one."""
+    read = [curve_point(level, evaluation, names, wrong) for level, evaluation in evaluations]
+    (first, base), later = read[0], read[1:]
+    differences = [
+        {
+            name: paired_difference(list(base[name].values()), [values[name].get(key) for key in base[name]])
+            for name in COMPARED
+        }
+        for _, values in later
+    ]
+    adjusted = {name: holm([one[name].p_value for one in differences]) for name in COMPARED}
+    return (
+        first,
+        *(
+            replace(
+                point,
+                differences=differences[i],
+                adjusted={name: adjusted[name][i] for name in COMPARED},
+            )
+            for i, (point, _) in enumerate(later)
+        ),
+    )
+
+
+def write_curve(folder: Path, curve: PerturbedCurve) -> None:
+    """Write robustness.json and robustness.html into `folder`."""
+    write_json(folder / CURVE, curve.to_dict())
+    title = f"{curve.recipe}: {curve.kind}"
+    charts = "".join(_chart(curve, name) for name in curve.charts)
+    about = f'<p class="hint">{escape(f"{curve.model} · {curve.source} · intervals are 95 %")}</p>'
+    sections = [about, notes_html(curve.notes), f'<div class="charts">{charts}</div>', _table(curve)]
+    write_page(folder / PAGE, title, sections)
+
+
+def _chart(curve: PerturbedCurve, name: str) -> str:
+    """One figure by level, with its interval as a band."""
+    label, unit = figure(name)
+    factor = 100.0 if unit == "%" else 1.0
+    seen = [(point.level, point.figures[name]) for point in curve.points if name in point.figures]
+    line = [(float(level), factor * e.value) for level, e in seen if e.value is not None]
+    band = [
+        (float(level), factor * e.low, factor * e.high)
+        for level, e in seen
+        if e.low is not None and e.high is not None
+    ]
+    counts = sorted({estimate.n for _, estimate in seen})
+    n = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    return line_chart(f"{label}, n = {n}", unit, [Series(label, line, band)], curve.axis, smooth=False)
+
+
+def cells(point: Point, name: str) -> list[str]:
+    """A figure and its interval, its change and adjusted p, as text."""
+    estimate = point.figures[name]
+    texts = [f"{number(estimate.value, name)} {interval(estimate, name)}".strip()]
+    if name in COMPARED:
+        change = point.differences.get(name)
+        texts.append(
+            f"{number(change.value, name, signed=True)}, p {p_value(point.adjusted[name])}" if change else ""
+        )
+    return texts
+
+
+def rows_of(curve: PerturbedCurve) -> tuple[list[str], list[list[str]]]:
+    """Headers and rows of the table: one row a level."""
+    headers = [curve.axis]
+    for name in curve.charts:
+        label, unit = figure(name)
+        headers += [f"{label} ({unit})", *(["change, Holm's p"] if name in COMPARED else [])]
+    rows = [
+        [str(point.level), *(text for name in curve.charts for text in cells(point, name)), str(point.n)]
+        for point in curve.points
+    ]
+    return [*headers, "n"], rows
+
+
+def _table(curve: PerturbedCurve) -> str:
+    headers, rows = rows_of(curve)
+    head = "".join(f"<th>{escape(header)}</th>" for header in headers)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="scroll card"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )

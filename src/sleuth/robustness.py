@@ -1,0 +1,241 @@
+"""Robustness: the same evaluation with questions or passages made worse step by step, as a curve.
+
+Every level is an ordinary evaluation folder whose settings say what was changed, so that a killed
+run goes on where it was. Questions' ids and gold answers are never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from sleuth.datasets.paraphrase import LEVELS, paraphrase
+from sleuth.datasets.wrong_answers import wrong_answers
+from sleuth.engines.base import Engine
+from sleuth.errors import ConfigError, DataError
+from sleuth.evaluation.perturbed import PerturbedCurve, points_of, write_curve
+from sleuth.evaluation.result import Evaluation
+from sleuth.experiment import Experiment
+from sleuth.registry import nearest
+from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.build import build_index
+from sleuth.retrievers.contradicting import Contradicting
+from sleuth.retrievers.manifest import MANIFEST
+from sleuth.retrievers.noisy import Noisy
+from sleuth.retrievers.withholding import Withholding
+from sleuth.types import Question
+
+POOL = "pool"
+WRONG = "wrong-answers.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One way to make things worse."""
+
+    axis: str
+    """What a level counts."""
+    levels: tuple[int, ...]
+    """Unless others are asked for."""
+    charts: tuple[str, ...]
+    """Figures to show."""
+    says: str
+    """What is done, plainly."""
+
+
+KINDS = {
+    "contradiction": Kind(
+        "contradicting passages beside each gold passage",
+        (0, 1, 2, 4),
+        ("em", "followed", "refused", "wrong_answer", "contradicted"),
+        "Beside each gold passage that names the answer stand passages of the same text with a wrong answer in its "
+        "place: another question's answer of the same type, chosen by rule; the same wrong answer in all of them, "
+        "in front of the gold passage for half of the questions and behind it for the others.",
+    ),
+    "missing-gold": Kind(
+        "gold passages withheld, at most",
+        (0, 1, 2, 4),
+        ("em", "refused", "wrong_answer", "unanswered", "gold_recall", "answer_recall"),
+        "Gold passages are never found; another passage that would have come next takes their place. What should "
+        "happen is a refusal, unless the answer still stands elsewhere (see: answer in shown passages).",
+    ),
+    "noise": Kind(
+        "irrelevant passages added to each search result",
+        (0, 2, 4, 6, 8),
+        ("em", "f1", "refused", "wrong_answer", "passages_shown"),
+        "Passages drawn at random from a pool, the same for the same query in every run, that neither support the "
+        "question nor hold an answer to it, stand behind those that were found.",
+    ),
+    "paraphrase": Kind(
+        "level of rewriting",
+        LEVELS,
+        ("em", "f1", "refused", "wrong_answer", "searches"),
+        "Fixed rules, no model: level 1 replaces some words outside names and quotations by others of the same "
+        "meaning, level 2 also puts the question as a request, level 3 also writes it in lower case without a "
+        "question mark.",
+    ),
+}
+
+
+def levels_of(kind: str, asked: Sequence[int] = ()) -> tuple[int, ...]:
+    """The levels of a kind, rising, 0 always among them. ConfigError for an unknown kind or level."""
+    if kind not in KINDS:
+        raise ConfigError(f"unknown kind of perturbation {kind!r}{nearest(kind, KINDS)}")
+    levels = tuple(sorted({0, *(asked or KINDS[kind].levels)}))
+    if levels[0] < 0:
+        raise ConfigError(f"a level is 0 or more, not {levels[0]}")
+    if kind == "paraphrase" and levels[-1] > LEVELS[-1]:
+        raise ConfigError(f"paraphrases have levels 0 to {LEVELS[-1]}, not {levels[-1]}")
+    if len(levels) < 2:
+        raise ConfigError("a curve needs a level besides 0")
+    return levels
+
+
+def measure_robustness(
+    experiment: Experiment, kind: str, engine: Engine, levels: Sequence[int] = (), pool: str = ""
+) -> PerturbedCurve:
+    """Evaluate every level in `experiment.folder` and write the curve there; finished levels are read.
+
+    `pool`: index folder that noise is drawn from; "" means the recipe's own index, or the
+    paragraphs that come with all the questions. Raises ConfigError for an unknown kind or level,
+    DataError if no question can be perturbed in this way.
+    """
+    levels = levels_of(kind, levels)
+    experiment.folder.mkdir(parents=True, exist_ok=True)
+    wrong = wrong_answers(experiment.eval_questions) if kind == "contradiction" else {}
+    questions = _applicable(kind, experiment.eval_questions, wrong)
+    left_out = len(experiment.eval_questions) - len(questions)
+    if not questions:
+        raise DataError(
+            f"{experiment.recipe.scale.eval_data}: no question has what {kind} needs: {_NEEDS[kind]}"
+        )
+    if kind == "contradiction":
+        _write_wrong(experiment.folder / WRONG, wrong)
+        wrong = {(q.dataset, q.id): wrong[q.dataset, q.id] for q in questions}
+    noise_pool = _pool(experiment, pool) if kind == "noise" else ""
+    evaluations = []
+    for level in levels:
+        changed = [paraphrase(q, level) for q in questions] if kind == "paraphrase" else questions
+        retriever = _worse(kind, level, experiment, noise_pool)
+        evaluations.append((level, _evaluate(experiment, kind, level, changed, retriever, engine)))
+    points = points_of(evaluations, KINDS[kind].charts, wrong)
+    curve = PerturbedCurve(
+        kind=kind,
+        axis=KINDS[kind].axis,
+        recipe=experiment.recipe.name,
+        model=engine.name,
+        source=experiment.recipe.scale.eval_data,
+        points=points,
+        charts=KINDS[kind].charts,
+        notes=(),
+    )
+    curve = replace(curve, notes=tuple(_notes(curve, experiment, questions, left_out)))
+    write_curve(experiment.folder, curve)
+    return curve
+
+
+_NEEDS = {
+    "contradiction": "gold passages, and an answer that another question's answer of the same type can replace",
+    "missing-gold": "an answer and gold passages",
+    "noise": "text",
+    "paraphrase": "text",
+}
+
+
+def _applicable(
+    kind: str, questions: Sequence[Question], wrong: dict[tuple[str, str], str]
+) -> list[Question]:
+    if kind in ("noise", "paraphrase"):
+        return list(questions)
+    with_gold = [q for q in questions if q.answerable and q.answers and q.gold_ids]
+    return with_gold if kind == "missing-gold" else [q for q in with_gold if (q.dataset, q.id) in wrong]
+
+
+def _worse(kind: str, level: int, experiment: Experiment, pool: str) -> Retriever:
+    """The retriever of a level; the experiment's own one where nothing is changed about it."""
+    own = experiment.retriever
+    if level == 0 or kind == "paraphrase":
+        return own
+    if kind == "noise":
+        return Noisy(own, level, pool)
+    if kind == "missing-gold":
+        return Withholding(own, level)
+    return Contradicting(own, level, str(experiment.folder / WRONG))
+
+
+def _evaluate(
+    experiment: Experiment,
+    kind: str,
+    level: int,
+    questions: list[Question],
+    retriever: Retriever,
+    engine: Engine,
+) -> Evaluation:
+    perturbation = {"kind": kind, "level": str(level)} if level else {}
+    point = replace(experiment, perturbation=perturbation)
+    point.eval_questions, point.retriever = questions, retriever
+    if experiment.checks_leaks:
+        point.train_questions = experiment.train_questions
+    return point.evaluate(f"{kind}-{level}", engine)
+
+
+def _pool(experiment: Experiment, asked: str) -> str:
+    """The index folder that noise comes from; one over the questions' own paragraphs is built if need be."""
+    own = experiment.retriever
+    if asked or (isinstance(own, BM25) and own.path):
+        return asked or getattr(own, "path", "")
+    passages = {p.id: p for question in experiment.eval_questions for p in question.passages}
+    if not passages:
+        raise ConfigError(
+            "noise needs passages to draw from: pass --pool DIR, an index built by 'sleuth index'"
+        )
+    folder = experiment.folder / POOL
+    if not (folder / MANIFEST).is_file():
+        experiment.say(f"noise is drawn from the {len(passages)} paragraphs of all questions")
+        build_index(passages.values(), folder)
+    return str(folder)
+
+
+def _write_wrong(path: Path, wrong: dict[tuple[str, str], str]) -> None:
+    rows = [{"dataset": d, "id": i, "answer": answer} for (d, i), answer in sorted(wrong.items())]
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+
+
+def _notes(
+    curve: PerturbedCurve, experiment: Experiment, questions: Sequence[Question], left_out: int
+) -> list[str]:
+    """What was done, and what a reader must know to read the curve rightly."""
+    notes = [
+        KINDS[curve.kind].says,
+        "Each change is from level 0 on the same questions; p is Holm's over the levels.",
+    ]
+    if left_out:
+        notes.append(f"{left_out} questions are left out: they lack {_NEEDS[curve.kind]}.")
+    if not experiment.recipe.protocol.refuses:
+        notes.append(f"{experiment.recipe.name} cannot refuse: its protocol has no way to say so.")
+    if curve.kind == "noise":
+        notes += _unseen_noise(curve)
+    if curve.kind == "paraphrase":
+        counts = ", ".join(
+            f"{sum(paraphrase(q, point.level).text != q.text for q in questions)} at level {point.level}"
+            for point in curve.points[1:]
+        )
+        notes.append(f"Questions whose text changed: {counts}, of {len(questions)}.")
+    return notes
+
+
+def _unseen_noise(curve: PerturbedCurve) -> list[str]:
+    """Says at which levels noise had no room, since then the curve shows less noise than its axis."""
+    shown = [(point.level, point.figures["passages_shown"].value) for point in curve.points]
+    none = shown[0][1] or 0.0
+    short = [level for level, value in shown if value is not None and value - none < 0.9 * level]
+    if not short:
+        return []
+    return [
+        f"NOT ALL NOISE WAS SEEN at level {', '.join(map(str, short))}: there was no room for it (see: passages "
+        "shown); raise scale.max_passage_tokens and scale.max_context."
+    ]

@@ -1,0 +1,236 @@
+"""Robustness runs with a scripted reader that believes the first passage it sees, and refuses without one."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.engines.base import Request
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.errors import ConfigError, DataError
+from sleuth.evaluation.compare import compare
+from sleuth.evaluation.perturbed import PerturbedCurve
+from sleuth.experiment import Experiment
+from sleuth.protocols.evo_rag import EvoRAG
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.robustness import KINDS, levels_of, measure_robustness
+
+CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
+
+
+def rows() -> list[dict[str, Any]]:
+    """Eight questions with a gold and a useless paragraph; the last two have no gold passage."""
+    made = [
+        {
+            "id": f"q{i}",
+            "question": f"Who is the mayor of {city}?",
+            "answers": [f"{city}son"],
+            "passages": [
+                {"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."},
+                {"id": f"r{i}", "title": f"River {i}", "text": f"The mayor of {city} likes river {i}."},
+            ],
+            "gold_ids": [f"p{i}"],
+        }
+        for i, city in enumerate(CITIES)
+    ]
+    for row in made[6:]:
+        del row["gold_ids"]
+    return made
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Recipe:
+    path = tmp_path / "dev.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows())))
+    small = load_recipe("evo-rag/cpu").sized(
+        eval_data=f"jsonl:{path}", max_passage_tokens=4000, max_context=20000
+    )
+    return small.with_settings(["retriever=given"]).but(protocol=EvoRAG("Q: {question}"))
+
+
+def read(request: Request, turn: int) -> str:
+    """Searches for the mayor, then says the first one named; refuses if none is."""
+    text = " ".join(message.content for message in request.messages)
+    if turn == 0:
+        city = re.search(r"mayor of (\w+)\?", text, re.IGNORECASE)
+        return f"<think>t</think><search>mayor of {city.group(1) if city else 'x'}</search>"
+    named = re.search(r"The mayor of \w+ is Mr (\w+)\.", text)
+    return f"<think>t</think>{f'<answer>{named.group(1)}</answer>' if named else '<refuse>no</refuse>'}"
+
+
+def measured(recipe: Recipe, folder: Path, kind: str, *levels: int, **more: Any) -> PerturbedCurve:
+    experiment = Experiment(recipe, folder, checks_leaks=False, say=lambda _: None)
+    return measure_robustness(experiment, kind, ScriptedEngine(read, name="reader"), levels, **more)
+
+
+def values(curve: PerturbedCurve, name: str) -> list[float | None]:
+    return [point.figures[name].value for point in curve.points]
+
+
+def test_noise_is_shown_and_changes_nothing_for_a_reader_that_looks_for_the_mayor(
+    recipe: Recipe, tmp_path: Path
+) -> None:
+    curve = measured(recipe, tmp_path / "r", "noise", 2, 4)
+    assert [point.level for point in curve.points] == [0, 2, 4]
+    assert [point.n for point in curve.points] == [8, 8, 8]
+    assert values(curve, "passages_shown") == [2.0, 4.0, 6.0]
+    assert not any("NOT ALL NOISE" in note for note in curve.notes)
+    assert (tmp_path / "r" / "pool").is_dir()
+    settings = json.loads((tmp_path / "r" / "noise-4" / "settings.json").read_text())
+    assert settings["perturbation"] == {"kind": "noise", "level": "4"}
+    assert (settings["retriever"]["retriever"], settings["retriever"]["noise"]) == ("noisy", "4")
+    assert "perturbation" not in json.loads((tmp_path / "r" / "noise-0" / "settings.json").read_text())
+
+
+def test_noise_without_room_is_said(recipe: Recipe, tmp_path: Path) -> None:
+    curve = measured(recipe.sized(max_passage_tokens=180), tmp_path / "r", "noise", 4)
+    assert any("NOT ALL NOISE WAS SEEN at level 4" in note for note in curve.notes)
+
+
+def test_without_its_gold_passage_the_reader_refuses(recipe: Recipe, tmp_path: Path) -> None:
+    curve = measured(recipe, tmp_path / "r", "missing-gold", 1)
+    assert [point.n for point in curve.points] == [
+        6,
+        6,
+    ]  # the two without gold are left out, and that is said
+    assert any(note.startswith("2 questions are left out") for note in curve.notes)
+    assert values(curve, "em") == [1.0, 0.0]
+    assert values(curve, "refused") == [0.0, 1.0]
+    assert values(curve, "wrong_answer") == [0.0, 0.0]
+    assert values(curve, "gold_recall") == [1.0, 0.0]
+    later = curve.points[1]
+    assert (later.differences["refused"].value, later.differences["refused"].n) == (1.0, 6)
+    assert later.adjusted["em"] == later.differences["em"].p_value == 2 / 2**6
+
+
+def test_a_contradicted_reader_takes_what_stands_first(recipe: Recipe, tmp_path: Path) -> None:
+    curve = measured(recipe, tmp_path / "r", "contradiction", 1, 2)
+    assert values(curve, "contradicted") == [0.0, 1.0, 1.0]
+    assert values(curve, "followed")[0] == 0.0
+    # It believes the first passage, which is the wrong one for about half of the questions.
+    wrong = values(curve, "followed")[1]
+    assert wrong is not None
+    assert 0 < wrong < 1
+    for point in curve.points:
+        assert point.figures["wrong_answer"].value == point.figures["followed"].value
+    planted = [json.loads(line) for line in (tmp_path / "r" / "wrong-answers.jsonl").read_text().splitlines()]
+    golds = {row["id"]: row["answers"][0] for row in rows()}
+    assert len(planted) == 8
+    assert all(row["answer"] != golds[row["id"]] for row in planted)
+
+
+def test_paraphrased_questions_are_asked_but_gold_stays(recipe: Recipe, tmp_path: Path) -> None:
+    curve = measured(recipe, tmp_path / "r", "paraphrase")
+    assert [point.level for point in curve.points] == [0, 1, 2, 3]
+    asked = [
+        json.loads(line)
+        for line in (tmp_path / "r" / "paraphrase-1" / "questions.jsonl").read_text().splitlines()
+    ]
+    assert {row["question"] for row in asked} == {f"Which person is the mayor of {city}?" for city in CITIES}
+    assert {row["id"]: row["golds"] for row in asked} == {row["id"]: row["answers"] for row in rows()}
+    assert any(
+        note == "Questions whose text changed: 8 at level 1, 8 at level 2, 8 at level 3, of 8."
+        for note in curve.notes
+    )
+
+
+def test_compare_sees_what_was_perturbed(recipe: Recipe, tmp_path: Path) -> None:
+    measured(recipe, tmp_path / "r", "missing-gold", 1)
+    with pytest.raises(ConfigError, match="not comparable, they differ in retriever"):
+        compare([tmp_path / "r" / "missing-gold-0", tmp_path / "r" / "missing-gold-1"])
+
+
+def test_a_killed_run_goes_on_where_it_was(recipe: Recipe, tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def dies(request: Request, turn: int) -> str:
+        asked.append(turn)
+        if len(asked) == 25:
+            raise KeyboardInterrupt
+        return read(request, turn)
+
+    experiment = Experiment(
+        recipe.sized(rollout_batch=2), tmp_path / "r", checks_leaks=False, say=lambda _: None
+    )
+    with pytest.raises(KeyboardInterrupt):
+        measure_robustness(experiment, "missing-gold", ScriptedEngine(dies, name="reader"), (1, 2))
+    assert not (tmp_path / "r" / "robustness.json").exists()
+    before = len(asked)
+    assert before == 25
+    whole = measured(recipe.sized(rollout_batch=2), tmp_path / "whole", "missing-gold", 1, 2)
+
+    def counts(request: Request, turn: int) -> str:
+        asked.append(turn)
+        return read(request, turn)
+
+    again = Experiment(recipe.sized(rollout_batch=2), tmp_path / "r", checks_leaks=False, say=lambda _: None)
+    curve = measure_robustness(again, "missing-gold", ScriptedEngine(counts, name="reader"), (1, 2))
+    assert curve.points == whole.points
+    assert len(asked) - before < 36 - 20  # 18 episodes of two turns; at least ten episodes were done before
+
+
+def test_the_curve_is_a_page_and_a_file(recipe: Recipe, tmp_path: Path) -> None:
+    curve = measured(recipe, tmp_path / "r", "noise", 1)
+    told = json.loads((tmp_path / "r" / "robustness.json").read_text())
+    assert told == json.loads(json.dumps(curve.to_dict()))
+    page = (tmp_path / "r" / "robustness.html").read_text()
+    assert page.count("<svg") == len(KINDS["noise"].charts)
+    for words in ("irrelevant passages added", "n = 8", "95 %", "Holm"):
+        assert words in page
+    assert "<script" not in page
+
+
+def test_bad_input(recipe: Recipe, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'noise'"):
+        levels_of("nois")
+    with pytest.raises(ConfigError, match="0 or more, not -1"):
+        levels_of("noise", [-1, 2])
+    with pytest.raises(ConfigError, match="levels 0 to 3, not 4"):
+        levels_of("paraphrase", [4])
+    with pytest.raises(ConfigError, match="besides 0"):
+        levels_of("noise", [0])
+    bare = tmp_path / "bare.jsonl"
+    bare.write_text('{"id": "a", "question": "Is it?", "answers": ["yes"]}')
+    recipe = recipe.sized(eval_data=f"jsonl:{bare}")
+    with pytest.raises(DataError, match="no question has what missing-gold needs"):
+        measured(recipe, tmp_path / "r", "missing-gold")
+    with pytest.raises(ConfigError, match="--pool"):
+        measured(recipe, tmp_path / "r", "noise")
+
+
+def test_from_the_command_line_with_a_model(
+    recipe: Recipe, tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [
+        "robustness", "search-r1/cpu", "--kind", "missing-gold", "--levels", "1", "--data", recipe.scale.eval_data,
+        "--limit", "2", "--model", str(tiny_model), "-o", str(tmp_path / "out"), "--set", "retriever=given",
+        "--set", "scale.max_steps=1", "--set", "scale.max_new_tokens=4", "--set", "scale.max_context=900",
+    ]  # fmt: skip
+    assert main([*arguments, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [point["n"] for point in told["points"]] == [2, 2]
+    assert any("cannot refuse" in note for note in told["notes"])
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "gold passages withheld" in printed
+    assert "robustness.html" in printed
+    settings = json.loads((tmp_path / "out" / "missing-gold-1" / "result.json").read_text())
+    assert settings["engine"]["engine"] == "TransformersEngine"
+
+
+def test_command_line_errors_are_one_line(recipe: Recipe, capsys: pytest.CaptureFixture[str]) -> None:
+    for more, word in (
+        (["--kind", "nois"], "did you mean 'noise'"),
+        (["--kind", "noise", "--levels", "1,x"], "whole numbers"),
+        (["--kind", "noise", "--model", "gpt2", "--tokenizer", "t"], "behind an endpoint"),
+    ):
+        given = ["--data", recipe.scale.eval_data, "--set", "retriever=given"]
+        assert main(["robustness", "rag/cpu", *given, *more]) == 1
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert word in lines[-1]
