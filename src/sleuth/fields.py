@@ -8,6 +8,7 @@ from typing import Any
 
 from sleuth.errors import DataError
 from sleuth.files import decode_json
+from sleuth.types import Passage
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LARGEST_ID = 2**63
@@ -112,3 +113,19 @@ def shown(value: object) -> str:
     except ValueError:  # Python refuses to print whole numbers of thousands of digits
         return "a very long number"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def read_passage(value: object) -> Passage:
+    """The passage of one record: {"id", "title", "text"} or Search-R1's {"id", "contents"}. Raises FieldError."""
+    record = as_record(value, "record")
+    identity = id_in(record, "id", "_id")
+    if not identity:
+        raise FieldError("id", "missing")
+    if record.get("text") is not None or record.get("contents") is None:
+        return Passage(identity, optional_text(record, "title"), text_in(record, "text"))
+    first, line_end, rest = text_in(record, "contents").partition("\n")
+    if not line_end:
+        if first.startswith('"') and first.endswith('"') and len(first) > 1:
+            raise FieldError("contents", "no text after the title")
+        return Passage(identity, optional_text(record, "title"), first)
+    return Passage(identity, first.strip().removeprefix('"').removesuffix('"').strip(), rest.strip())

@@ -13,6 +13,7 @@ LAYERS: list[set[str]] = [
     {
         "types",
         "text",
+        "backoff",
         "errors",
         "scale",
         "registry",
@@ -46,7 +47,10 @@ HEAVY = {
     "sentence_transformers": {"encoders"},
     "bs4": {"corpora"},
     "pypdf": {"corpora"},
-    "httpx": {"engines"},
+    "httpx": {"engines", "retrievers"},
+    "starlette": {"serving"},
+    "uvicorn": {"serving"},
+    "mcp": {"serving"},
 }
 
 

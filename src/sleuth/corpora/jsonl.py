@@ -12,7 +12,7 @@ from pathlib import Path
 from sleuth.corpora.base import Corpus, Report
 from sleuth.corpora.seen import SeenIds
 from sleuth.errors import DataError
-from sleuth.fields import FieldError, as_record, id_in, optional_text, text_in
+from sleuth.fields import FieldError, read_passage
 from sleuth.files import check_file, decode_json, lines
 from sleuth.types import Passage
 
@@ -40,19 +40,3 @@ class JSONLCorpus(Corpus):
                 report(f"{self.path}:{number}: record: {error}")
             else:
                 yield passage
-
-
-def read_passage(value: object) -> Passage:
-    """The passage of one record. Raises FieldError."""
-    record = as_record(value, "record")
-    identity = id_in(record, "id", "_id")
-    if not identity:
-        raise FieldError("id", "missing")
-    if record.get("text") is not None or record.get("contents") is None:
-        return Passage(identity, optional_text(record, "title"), text_in(record, "text"))
-    first, line_end, rest = text_in(record, "contents").partition("\n")
-    if not line_end:
-        if first.startswith('"') and first.endswith('"') and len(first) > 1:
-            raise FieldError("contents", "no text after the title")
-        return Passage(identity, optional_text(record, "title"), first)
-    return Passage(identity, first.strip().removeprefix('"').removesuffix('"').strip(), rest.strip())

@@ -6,9 +6,7 @@ turns. Only the first keeps the sampled tokens exactly; the others encode the re
 
 from __future__ import annotations
 
-import email.utils
 import os
-import random
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +16,7 @@ from typing import Any, Literal
 
 import httpx
 
+from sleuth.backoff import pause_s, retry_after
 from sleuth.engines.base import Completion, Engine, Request, Sampling, Tokenizer
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.scripted import ByteTokenizer
@@ -31,7 +30,6 @@ _REFUSED = {400, 404, 405, 415, 422, 501}
 """Statuses by which a server says that it does not take this kind of request."""
 _BUSY = {408, 425, 429, 500, 502, 503, 504, 529}
 """Statuses after which the same request may succeed."""
-_LONGEST_WAIT_S = 60.0
 
 
 class _RefusedError(Exception):
@@ -233,7 +231,7 @@ class OpenAIEngine(Engine):
                     raise _RefusedError(problem)
                 if response.status_code not in _BUSY:
                     break
-                wait = _retry_after(response)
+                wait = retry_after(response.headers.get("Retry-After", ""))
             except httpx.TimeoutException as error:
                 problem = f"no answer in time ({type(error).__name__})"
             except httpx.TransportError as error:
@@ -241,9 +239,7 @@ class OpenAIEngine(Engine):
             except ValueError as error:
                 problem = f"the answer is not JSON: {error}"
             if attempt + 1 < self.attempts:
-                # Spread out, so that waiting threads do not all come back at once.
-                pause = 0.5 * 2**attempt * random.uniform(0.75, 1.25)
-                self._sleep(min(max(wait, pause), _LONGEST_WAIT_S))
+                self._sleep(pause_s(attempt, wait))
         raise EngineError(f"{self.name} failed: {problem}")
 
     def _served_length(self) -> int | None:
@@ -313,13 +309,3 @@ def _message(response: httpx.Response) -> str:
     except ValueError:
         said = response.text
     return " ".join(str(said).split())[:300] or response.reason_phrase
-
-
-def _retry_after(response: httpx.Response) -> float:
-    value = response.headers.get("Retry-After", "")
-    if value.isdigit():
-        return float(value)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return 0.0

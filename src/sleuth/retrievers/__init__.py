@@ -4,6 +4,7 @@ base: the interface · bm25: words, from an index on disk (build makes it) · gi
 that come with a question · all_given: the same, unsearched · fusion: reciprocal rank fusion of several ·
 none: nothing is ever found · dense: vectors, from an index that dense_build makes · hybrid: words and vectors ·
 rerank: a cross-encoder over another retriever's passages · opening: an index by its directory ·
+remote: a server's `/retrieve` (calling, breaker: how it is asked; cache: what was found lately) · lookup: passages by id ·
 noisy, withholding, contradicting: another retriever, made worse on purpose.
 """
 
@@ -18,6 +19,7 @@ RETRIEVERS = {
     "hybrid": "sleuth.retrievers.hybrid:Hybrid",
     "none": "sleuth.retrievers.none:NoRetriever",
     "noisy": "sleuth.retrievers.noisy:Noisy",
+    "remote": "sleuth.retrievers.remote:Remote",
     "rerank": "sleuth.retrievers.rerank:Rerank",
     "withholding": "sleuth.retrievers.withholding:Withholding",
 }

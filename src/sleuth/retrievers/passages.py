@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 import msgspec
+import numpy as np
 
 from sleuth.errors import RetrievalError
 from sleuth.types import Passage
@@ -91,6 +92,16 @@ class PassageReader:
             return self._ids[start:end].decode()
         except UnicodeDecodeError as error:
             raise RetrievalError(self._damaged(row, error)) from error
+
+    def find(self, name: str) -> int | None:
+        """Row of the passage with this id, or None. Reads the ids of that length: a second for 20 million."""
+        wanted = name.encode("utf-8", "surrogatepass")
+        ids = np.frombuffer(self._ids, dtype=np.uint8)
+        starts = np.frombuffer(self._starts, dtype="<u8").reshape(-1, 2)[:, 1].astype(np.int64)
+        rows = np.flatnonzero(np.diff(starts) == len(wanted))
+        for i, byte in enumerate(wanted):
+            rows = rows[ids[starts[rows] + i] == byte]
+        return int(rows[0]) if len(rows) else None
 
     def __getitem__(self, row: int) -> Passage:
         start, _, end, _ = _SPAN.unpack_from(self._starts, row * _PAIR.size)

@@ -1,0 +1,28 @@
+"""How long to wait before asking a busy or failing server again."""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import time
+
+LONGEST_WAIT_S = 60.0
+
+
+def retry_after(header: str) -> float:
+    """Seconds that a Retry-After header asks for, as a number or a date; 0 if it cannot be read."""
+    if header.isascii() and header.isdigit():
+        return float(header[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def pause_s(attempt: int, asked: float = 0.0, *, first: float = 0.5) -> float:
+    """Seconds to wait after the failed attempt number `attempt` (from 0): doubling, at least what was asked for.
+
+    Spread by a quarter either way, so that waiting clients do not all come back at once.
+    """
+    doubled = first * 2.0 ** min(attempt, 16) * random.uniform(0.75, 1.25)
+    return min(max(asked, doubled), LONGEST_WAIT_S)

@@ -1,0 +1,83 @@
+"""sleuth serve-retriever: an index behind HTTP, as Search-R1's clients ask for it, or behind MCP."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import fields
+from typing import Any
+
+from sleuth.cli.output import warn
+from sleuth.errors import ConfigError
+
+TOKEN_VARIABLE = "SLEUTH_RETRIEVER_TOKEN"
+_LOCAL = {"127.0.0.1", "::1", "localhost"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    parser.add_argument("index", metavar="DIR", help="an index built by 'sleuth index'")
+    parser.add_argument(
+        "--retriever",
+        metavar="NAME",
+        default="",
+        help="bm25, dense or hybrid; default: all that the index holds",
+    )
+    parser.add_argument(
+        "--mcp", action="store_true", help="serve 'search' and 'fetch' by MCP over stdio instead"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="default 8000; 0 = any free one")
+    parser.add_argument(
+        "--token",
+        help=f"what clients must send as a bearer token (default: ${TOKEN_VARIABLE}, which 'ps' does not show)",
+    )
+    limits = parser.add_argument_group("limits")
+    for option, kind, text in (
+        ("--top-k", int, "passages for a request that names no number (default 3)"),
+        ("--max-top-k", int, "most passages for each query (default 1000)"),
+        ("--max-queries", int, "most queries in one request (default 10000)"),
+        ("--max-body-bytes", int, "longest request (default 16 MiB)"),
+        ("--max-batch", int, "most queries searched together (default 64)"),
+        ("--max-wait-ms", float, "longest that a query waits for others (default 5)"),
+        ("--max-searches", int, "batches searched side by side (default 2)"),
+        ("--max-waiting", int, "waiting queries beyond which 503 is answered (default 20000)"),
+        ("--cache-bytes", int, "memory for what was found lately (default 64 MiB; 0 = none)"),
+    ):
+        limits.add_argument(option, type=kind, metavar="N", help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal ends it."""
+    from sleuth.retrievers.opening import open_retriever
+    from sleuth.serving.limits import Limits
+
+    if arguments.mcp:
+        from sleuth.serving.mcp_tools import serve_stdio
+
+        serve_stdio(open_retriever(arguments.index, arguments.retriever), arguments.index)
+        return 0
+    from sleuth.serving.server import address, listen, serve
+
+    token = os.environ.get(TOKEN_VARIABLE, "") if arguments.token is None else arguments.token
+    if arguments.token is not None and not token:
+        raise ConfigError("--token is empty; leave it out to ask for none")
+    limits = Limits(token=token, **_given(arguments, Limits))
+    listening = listen(arguments.host, arguments.port)
+    if not token and arguments.host not in _LOCAL:
+        warn(f"anybody who reaches {arguments.host} can search this index: no token is asked for")
+    url = address(listening)
+    print(f"opening {arguments.index}; requests go to {url}/retrieve", flush=True)
+    serve(
+        lambda: open_retriever(arguments.index, arguments.retriever),
+        listening,
+        limits,
+        lambda identity: print(f"ready: {identity.get('num_passages', '?')} passages", flush=True),
+    )
+    return 0
+
+
+def _given(arguments: argparse.Namespace, settings: type) -> dict[str, Any]:
+    """The settings that were named on the command line."""
+    named = {field.name: getattr(arguments, field.name, None) for field in fields(settings)}
+    return {name: value for name, value in named.items() if value is not None and name != "token"}

@@ -1,0 +1,82 @@
+"""The process: a socket, a service and its application, run by uvicorn until a signal ends it.
+
+SIGTERM and SIGINT stop listening, answer what has been asked, and then end.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable
+
+from sleuth.errors import ConfigError
+from sleuth.retrievers.base import Retriever
+from sleuth.serving.limits import Limits
+
+_BACKLOG = 2048
+"""Connections that may wait to be accepted: a thousand rollouts connect at once."""
+_GRACE_S = 30
+"""Longest that answering goes on after a signal."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to an address; port 0 takes a free one. ConfigError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"cannot listen on {host!r} port {port}: {error}") from error
+
+
+def address(listening: socket.socket) -> str:
+    """The URL of a listening socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(
+    open_retriever: Callable[[], Retriever],
+    listening: socket.socket,
+    limits: Limits,
+    ready: Callable[[dict[str, str]], None] = lambda _: None,
+) -> None:
+    """Serve until a signal ends it; `ready` hears the retriever's identity once searches are answered.
+
+    Raises what opening the retriever raises, and ConfigError without the extra.
+    """
+    try:
+        import uvicorn
+
+        from sleuth.serving.app import build_app
+        from sleuth.serving.service import Service
+    except ModuleNotFoundError as error:
+        raise ConfigError("a server needs starlette and uvicorn: pip install 'sleuth-rag[serve]'") from error
+
+    service = Service(open_retriever, limits)
+
+    def opened() -> None:
+        if service.ready:
+            ready(service.identity)
+        else:
+            server.should_exit = True
+
+    config = uvicorn.Config(
+        build_app(service, opened),
+        lifespan="on",
+        ws="none",
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=75,  # longer than the pause between two turns of a rollout
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    server = uvicorn.Server(config)
+    # uvicorn raises the signal again when all is answered, which would end the process as if it had been killed.
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        server.run(sockets=[listening])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if service.failure is not None:
+        raise service.failure
