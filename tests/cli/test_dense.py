@@ -82,7 +82,7 @@ def test_an_encoder_that_cannot_be_used_is_told_before_anything_is_built(
     for name, word in (
         ("minilmm", "did you mean 'minilm'"),
         ("", "unknown encoder ''"),
-        (f"minilm:{tmp_path}", "no encoder in"),
+        (f"minilm:{tmp_path}", "cannot load encoder"),
     ):
         code, out, err = run(capsys, "index", source, "-o", str(tmp_path / "i"), "--dense", name)
         assert (code, out) == (1, "")

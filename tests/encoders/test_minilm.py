@@ -33,7 +33,7 @@ def test_neighbours_in_a_batch_change_nothing():
 
 
 def test_a_folder_without_a_model(tmp_path: Path):
-    with pytest.raises(EngineError, match="no encoder in"):
+    with pytest.raises(EngineError, match="cannot load encoder"):
         MiniLM(str(tmp_path)).encode(["x"])
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from transformers.utils import logging
 
-from sleuth.engines import models
-from sleuth.engines.models import declared_length, load_model, load_tokenizer, pick_device, pick_dtype, quiet
+from sleuth.encoders.loading import quiet
+from sleuth.engines.models import declared_length, load_model, load_tokenizer, pick_device, pick_dtype
 from sleuth.errors import ConfigError, EngineError
 
 
@@ -51,7 +51,7 @@ def test_missing_folder(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["no-such-org/no-such-model", "bad name!"])
 def test_unknown_hub_name_without_a_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "_hub_answers", lambda: False)
+    monkeypatch.setattr("sleuth.encoders.loading.hub_answers", lambda: False)
     with pytest.raises(EngineError, match=f"cannot load model {name!r}: no such folder") as caught:
         load_model(name)
     assert "\n" not in str(caught.value)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
+from sleuth.encoders.loading import loading
 from sleuth.errors import ConfigError, EngineError
 
 
@@ -37,9 +37,9 @@ class CrossEncoder:
 
         Raises EngineError if the model cannot be loaded or its scores are not numbers.
         """
+        tokenizer, model = load(self.model, self.device)
         import torch
 
-        tokenizer, model = load(self.model, self.device)
         # Longest first, so that a batch holds texts of like length and memory is seen to suffice at once.
         order = sorted(range(len(pairs)), key=lambda i: -len(pairs[i][0]) - len(pairs[i][1]))
         scores = [0.0] * len(pairs)
@@ -90,15 +90,9 @@ def load(name: str, device: str = "cpu") -> tuple[Any, Any]:
         raise EngineError(
             f"cross-encoder {name!r} needs {error.name}: pip install 'sleuth-rag[dense]'"
         ) from error
-    local = Path(name).is_dir()
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=local)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            name, dtype=torch.float32, local_files_only=local
-        )
-    except (OSError, ValueError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise EngineError(f"cannot load cross-encoder {name!r}: {first}") from error
+    with loading(name, f"cross-encoder {name!r}") as options:
+        tokenizer = AutoTokenizer.from_pretrained(name, **options)
+        model = AutoModelForSequenceClassification.from_pretrained(name, dtype=torch.float32, **options)
     if model.config.num_labels > 2:
         raise EngineError(
             f"{name!r} tells {model.config.num_labels} classes apart; a cross-encoder has 1 or 2"

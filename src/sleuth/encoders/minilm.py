@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sleuth.encoders.base import Encoder
+from sleuth.encoders.loading import loading
 from sleuth.errors import EngineError
 
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ class MiniLM(Encoder):
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[N, 384]; see Encoder. The same text has the same vector whatever stands beside it, to rounding."""
         import numpy as np
-        import torch
 
         tokenizer, model = load(self.folder)
+        import torch
+
         rows = np.zeros((len(texts), int(model.config.hidden_size)), dtype=np.float32)
         # By length, since every text of a batch costs as much as the longest.
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
@@ -78,11 +80,11 @@ def load(folder: str = "") -> tuple[Any, Any]:
         from transformers import AutoModel, AutoTokenizer
     except ImportError as error:
         raise EngineError(f"MiniLM needs {error.name}: pip install 'sleuth-rag[train]'") from error
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(str(path), local_files_only=True)
-        model = AutoModel.from_pretrained(str(path), dtype=torch.float32, local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise EngineError(f"no encoder in {path}: {str(error).splitlines()[0]}") from error
+    if not path.is_dir():
+        raise EngineError(f"no encoder folder {str(path)!r}")
+    with loading(str(path), f"encoder {str(path)!r}") as options:
+        tokenizer = AutoTokenizer.from_pretrained(str(path), **options)
+        model = AutoModel.from_pretrained(str(path), dtype=torch.float32, **options)
     return tokenizer, model.eval()
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sleuth.encoders.base import Encoder, joined
 from sleuth.encoders.families import Family, family_of, full_name
+from sleuth.encoders.loading import loading
 from sleuth.errors import ConfigError, EngineError
 from sleuth.types import Passage
 
@@ -125,13 +125,8 @@ def load(name: str, device: str = "", max_tokens: int = 0) -> Any:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise EngineError(f"encoder {name!r} needs {error.name}: pip install 'sleuth-rag[dense]'") from error
-    try:
-        model = SentenceTransformer(
-            name, device=device or None, trust_remote_code=False, local_files_only=Path(name).is_dir()
-        )
-    except (OSError, ValueError, RuntimeError, KeyError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise EngineError(f"cannot load encoder {name!r}: {first}") from error
+    with loading(name, f"encoder {name!r}") as options:
+        model = SentenceTransformer(name, device=device or None, **options)
     if max_tokens:
         model.max_seq_length = max_tokens
     return model.eval()

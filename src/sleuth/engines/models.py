@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import socket
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import nn
 
+from sleuth.encoders import loading as hub
+from sleuth.encoders.loading import first_line, quiet
 from sleuth.engines import smollm2
 from sleuth.errors import ConfigError, EngineError
 
-_FAILURES = (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError, SafetensorError)
-"""What transformers, safetensors and the hub client raise for a missing, damaged or foreign model."""
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -60,16 +56,8 @@ def declared_length(name: str) -> int | None:
 def loading(name: str) -> Iterator[tuple[str, dict[str, bool]]]:
     """(path or hub name, options) to load from; every failure leaves as a one-line EngineError."""
     source = _source(name)
-    reachable = Path(source).is_dir() or _hub_answers()
-    try:
-        with quiet():
-            yield source, {"trust_remote_code": False, "local_files_only": not reachable}
-    except Exception as error:
-        # tokenizers reports a damaged tokenizer.json as a bare Exception; its subclasses we do not name are bugs.
-        if type(error) is not Exception and not isinstance(error, _FAILURES):
-            raise
-        offline = "" if reachable else "no such folder, and the hub cannot be reached: "
-        raise EngineError(f"cannot load model {name!r}: {offline}{_first_line(error)}") from error
+    with hub.loading(source, f"model {name!r}") as options:
+        yield source, options
 
 
 def pick_device(device: str) -> torch.device:
@@ -79,7 +67,7 @@ def pick_device(device: str) -> torch.device:
     try:
         found = torch.device(device)
     except RuntimeError as error:
-        raise ConfigError(f"unknown device {device!r}: {_first_line(error)}") from error
+        raise ConfigError(f"unknown device {device!r}: {first_line(error)}") from error
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"device {device!r}: this machine or this torch has no CUDA")
     return found
@@ -94,22 +82,6 @@ def pick_dtype(dtype: str, device: torch.device) -> torch.dtype:
     return _DTYPES[dtype]
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Hold back transformers' progress bars and notices while loading; errors still raise."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
-
-
 def _source(name: str) -> str:
     if name == smollm2.NAME:
         with quiet():
@@ -122,21 +94,3 @@ def _source(name: str) -> str:
     if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise EngineError(f"no model folder {name!r}")
     return name
-
-
-def _hub_answers() -> bool:
-    """Whether the hub's name resolves; if not, the client would retry for a minute per file."""
-    from huggingface_hub import constants
-
-    if urllib.request.getproxies():
-        return True
-    try:
-        socket.getaddrinfo(urllib.parse.urlparse(constants.ENDPOINT).hostname, 443)
-    except OSError:
-        return False
-    return True
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -16,7 +16,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from sleuth.engines.models import load_tokenizer, loading, pick_device, quiet
+from sleuth.encoders.loading import quiet
+from sleuth.engines.models import load_tokenizer, loading, pick_device
 from sleuth.errors import ConfigError, DataError, EngineError, JudgeError
 from sleuth.judges.classifier import Classifier
 from sleuth.judges.labelled import LABELS, LabelledPair

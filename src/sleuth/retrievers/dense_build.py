@@ -40,7 +40,7 @@ from sleuth.retrievers.publish import ENCODED, publish, staging
 from sleuth.retrievers.vectors import HALF_VECTORS, VECTORS, VectorFile, Vectors, open_vectors, search_exact
 from sleuth.types import Passage
 
-STEP = 1024
+STEP = 512
 """Passages encoded at a time; also how often progress is told, and half of what a kill may cost."""
 EXACT_UP_TO = 200_000
 """Passages; so many are searched exactly in tens of milliseconds."""

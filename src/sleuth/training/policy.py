@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sleuth.engines.models import load_model, quiet
+from sleuth.encoders.loading import quiet
+from sleuth.engines.models import load_model
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.training.forward import Forward
 
