@@ -72,6 +72,7 @@ def test_only_shared_questions_count(world: Any, tmp_path: Path) -> None:
     ("change", "named"),
     [
         ({"limits": Limits(top_k=5)}, "limits.top_k (a: 3, b: 5)"),
+        ({"perturbation": {"kind": "noise"}}, "perturbation (a: none, b: {'kind': 'noise'})"),
         (
             {"sampling": Sampling(temperature=1.0)},
             "decoding.method (a: greedy, b: sampling), decoding.temperature (a: 0.0, b: 1.0)",

@@ -78,6 +78,18 @@ def test_other_versions_are_kept_apart_and_said(world: Any, tmp_path: Path) -> N
     found = compare(runs)
     assert len(found.columns) == 2
     assert found.apart == (
-        "seeds of one recipe in columns of their own, since their versions differ: s1/eval, s2/eval (torch)",
+        "seeds of one recipe in columns of their own, since versions or engines differ: s1/eval, s2/eval (torch)",
     )
     assert any(note.startswith("other versions of torch (s1/eval: ") for note in found.notes())
+
+
+def test_another_engine_is_kept_apart_and_said(world: Any, tmp_path: Path) -> None:
+    runs = [_make(world, tmp_path / f"s{seed}" / "eval", seed, lambda _: True) for seed in (1, 2)]
+    for run, arithmetic in zip(runs, ("float32", "bfloat16"), strict=True):
+        result = read_json(run / "result.json")
+        write_json(run / "result.json", result | {"engine": {"arithmetic": arithmetic}})
+    found = compare(runs)
+    assert len(found.columns) == 2
+    assert "(engine.arithmetic)" in found.apart[0]
+    told = "run in other ways: engine.arithmetic (s1/eval: float32, s2/eval: bfloat16)"
+    assert told in found.notes()

@@ -23,8 +23,12 @@ from sleuth.evaluation.settings import differing
 from sleuth.evaluation.statistics import bootstrap_mean, holm, over_seeds, paired_difference
 
 MUST_AGREE = ("dataset", "rules", "decoding", "retriever", "limits")
-"""Settings without which two figures do not mean the same; model, protocol and reward are what is compared."""
+"""Settings without which two figures do not mean the same, in the order in which they are told. So is
+every other that a result may carry (such as a robustness run's "perturbation"), except those below."""
 MAY_DIFFER = ("model", "weights", "protocol", "reward")
+"""What is compared."""
+_BY_QUESTION = ("questions",)
+"""Told apart question by question instead."""
 _SHOWN = 40
 """Characters of a setting's value that are spelled out."""
 
@@ -93,12 +97,15 @@ def compare_entries(entries: Sequence[Entry], *, anyway: bool = False, each_seed
     """As `compare`, for evaluations that are loaded already."""
     names = tuple(entry.name for entry in entries)
     settings = [entry.evaluation.settings for entry in entries]
-    values = _differences(settings, (*MUST_AGREE, *MAY_DIFFER))
-    disagreeing = tuple(name for name in values if name.partition(".")[0] in MUST_AGREE)
+    others = sorted({name for one in settings for name in one} - {*MUST_AGREE, *MAY_DIFFER, *_BY_QUESTION})
+    must_agree = (*MUST_AGREE, *others)
+    values = _differences(settings, (*must_agree, *MAY_DIFFER))
+    disagreeing = tuple(name for name in values if name.partition(".")[0] in must_agree)
     if disagreeing and not anyway:
         what = ", ".join(told(name, names, values[name]) for name in disagreeing)
         raise ConfigError(f"not comparable, they differ in {what}; --anyway compares them and stamps it")
     versions = _differences([{"versions": entry.evaluation.versions} for entry in entries], ("versions",))
+    engines = _differences([{"engine": entry.evaluation.engine} for entry in entries], ("engine",))
     shared = shared_keys(entries)
     groups, apart = systems([(e.name, e.evaluation, e.run) for e in entries]) if not each_seed else ([], ())
     members = [[entries[i] for i in group] for group in groups or [[i] for i in range(len(entries))]]
@@ -111,7 +118,8 @@ def compare_entries(entries: Sequence[Entry], *, anyway: bool = False, each_seed
         disagreeing=disagreeing,
         compared=tuple(name for name in values if name not in disagreeing),
         versions=tuple(name.partition(".")[2] for name in versions),
-        values=values | {name.partition(".")[2]: found for name, found in versions.items()},
+        engines=tuple(engines),
+        values=values | engines | {name.partition(".")[2]: found for name, found in versions.items()},
         missing=missing,
         apart=apart,
     )

@@ -83,6 +83,8 @@ class Comparison:
     """Settings that differ as they may: what is being compared."""
     versions: tuple[str, ...]
     """Packages whose versions differ."""
+    engines: tuple[str, ...]
+    """In what the running of the models differs: engine, arithmetic, device."""
     values: Mapping[str, tuple[str, ...]]
     """Name of each setting or version that differs → its value in every evaluation."""
     missing: tuple[str, ...] = ()
@@ -118,6 +120,8 @@ class Comparison:
             )
         if self.versions:
             notes.append(f"other versions of {', '.join(map(self.told, self.versions))}")
+        if self.engines:
+            notes.append(f"run in other ways: {', '.join(map(self.told, self.engines))}")
         if self.missing:
             notes.append(f"not in all of them: {', '.join(figure(name).label for name in self.missing)}")
         notes += self.apart

@@ -240,8 +240,8 @@ def _settings(entries: Sequence[Entry]) -> str:
     )
     grid = Grid("", ("setting", *(entry.name for entry in entries)), rows, words=len(entries) + 1)
     return (
-        f'<h2>Settings</h2><details class="more"><summary>{counted(len(differ), "setting")} of '
-        f"{len(names)} differ, marked ≠</summary>{grid_html(grid, title=False)}</details>"
+        f'<h2>Settings</h2><details class="more"><summary>{len(differ)} of {len(names)} '
+        f"settings differ, marked ≠</summary>{grid_html(grid, title=False)}</details>"
     )
 
 

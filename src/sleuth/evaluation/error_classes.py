@@ -36,7 +36,8 @@ CLASSES: dict[str, ErrorClass] = {
     ),
     "inaccurate": ErrorClass(
         "Inaccurate evidence",
-        "a note states what nothing shown says: the wrong answer itself, or a number of three digits or more",
+        "a note states the wrong answer where no passage shown does, or in a sentence that names passages "
+        "of which none does; or a number of three digits or more that nothing shown holds",
     ),
     "irrelevant": ErrorClass(
         "Irrelevant evidence", "the notes draw on no passage that the answer needs, and hold no gold answer"
@@ -57,6 +58,7 @@ NO_NOTES = ("think", "search", "answer", "refuse", "backtrack", "reason", "relev
 """Tags whose bodies are thoughts, actions or lists of numbers; any other holds a note on the evidence."""
 RUN = 4
 """Tokens in a row that a note shares with a passage it quotes."""
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
 _NUMBER = re.compile(r"\d[\d.,]*")
 _DIGITS = 3
 """Shorter numbers are list marks, counts and citations more often than facts."""
@@ -134,13 +136,27 @@ def draws_on(notes: str, passage: Passage) -> bool:
 
 
 def _is_inaccurate(notes: str, trajectory: Trajectory, shown: list[Passage]) -> bool:
-    """Whether notes hold the prediction, or a number, that stands in nothing the policy was given."""
-    given = [trajectory.question.text, *map(_text, shown)]
-    prediction = prediction_of(trajectory) or ""
-    if contains(notes, prediction) and not any(contains(text, prediction) for text in given):
+    """Whether notes state the prediction, or a number, that the passages do not state there.
+
+    What the question says itself, such as the two things it compares, is never made up.
+    """
+    asked, texts = trajectory.question.text, [_text(passage) for passage in shown]
+    numbers = {number for text in (asked, *texts) for number in _numbers(text)}
+    if any(len(number) >= _DIGITS and number not in numbers for number in _numbers(notes)):
         return True
-    numbers = {number for text in given for number in _numbers(text)}
-    return any(len(number) >= _DIGITS and number not in numbers for number in _numbers(notes))
+    prediction = prediction_of(trajectory) or ""
+    if not contains(notes, prediction) or contains(asked, prediction):
+        return False
+    if not any(contains(text, prediction) for text in texts):
+        return True
+    said = (sentence for sentence in _SENTENCE_END.split(notes) if contains(sentence, prediction))
+    return any(_is_misattributed(sentence, prediction, shown) for sentence in said)
+
+
+def _is_misattributed(sentence: str, prediction: str, shown: list[Passage]) -> bool:
+    """Whether a sentence names passages and none of them holds what it says."""
+    named = [passage for passage in shown if contains(sentence, passage.title)]
+    return bool(named) and not any(contains(_text(passage), prediction) for passage in named)
 
 
 def _numbers(text: str) -> set[str]:

@@ -60,14 +60,18 @@ def _repeats(members: Sequence[Member], group: Sequence[int]) -> bool:
 
 def _reason(group: Sequence[Member]) -> str:
     """Why seeds of one recipe may not share a column; "" if they may, or are none."""
-    versions = dict.fromkeys(
+    first = group[0][1]
+    names = dict.fromkeys(
         name
-        for _, evaluation, _ in group[1:]
-        for name in differing(group[0][1].versions, evaluation.versions)
+        for _, other, _ in group[1:]
+        for name in (
+            *differing(first.versions, other.versions),
+            *differing(first.engine, other.engine, "engine."),
+        )
     )
-    if not versions:
+    if not names:
         return ""
     return (
-        f"seeds of one recipe in columns of their own, since their versions differ: "
-        f"{', '.join(name for name, _, _ in group)} ({', '.join(versions)})"
+        f"seeds of one recipe in columns of their own, since versions or engines differ: "
+        f"{', '.join(name for name, _, _ in group)} ({', '.join(names)})"
     )

@@ -1,0 +1,113 @@
+"""sleuth compare: every format, what it says on the side, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.engines.base import Request
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.evaluation.runner import evaluate
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.retrievers.none import NoRetriever
+from sleuth.rollouts.limits import Limits
+from sleuth.types import Question
+
+
+def _evaluate(folder: Path, right: int, top_k: int = 3) -> None:
+    """Ten questions, the first `right` of them answered rightly."""
+
+    def reply(request: Request, turn: int) -> str:
+        i = int(request.messages[0].content.split("thing ")[1].split("?")[0])
+        return f"<answer>{f'answer {i}' if i < right else 'nonsense'}</answer>"
+
+    evaluate(
+        [Question(f"q{i}", f"What is thing {i}?", (f"answer {i}",), dataset="squad") for i in range(10)],
+        protocol=SearchTags(instruction="Q: {question}"),
+        engine=ScriptedEngine(reply, name="scripted"),
+        retriever=NoRetriever(),
+        limits=Limits(top_k=top_k),
+        folder=folder,
+    )
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    for name, right in (("a", 2), ("b", 8)):
+        _evaluate(folder / name, right)
+    _evaluate(folder / "run" / "eval", 9)
+    _evaluate(folder / "wider", 9, top_k=5)
+    return folder
+
+
+def test_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(runs / "a"), str(runs / "b")]) == 0
+    out = capsys.readouterr().out
+    assert "2 evaluations on 10 questions" in out
+    assert "+60.0 [+30.0, +90.0]" in out
+    assert "0.031" in out  # six questions gained: 2 of 2^6 patterns
+    assert "the same model, weights, protocol and reward in all" in out
+
+
+def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(runs / "a"), str(runs / "b"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["columns"][1]["differences"]["em"]["value"] == pytest.approx(0.6)
+    assert told["columns"][1]["adjusted"]["em"] == 2 / 2**6
+    assert told["stamps"] == []
+    assert told["notes"]
+
+
+@pytest.mark.parametrize(("flag", "start"), [("--markdown", "| figure | system |"), ("--latex", "% needs")])
+def test_tables_for_papers(runs: Path, capsys: pytest.CaptureFixture[str], flag: str, start: str) -> None:
+    assert main(["compare", str(runs / "a"), str(runs / "b"), flag]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(start)
+    assert err == ""
+
+
+def test_html_beside_any_format(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "new" / "report.html"
+    assert main(["compare", str(runs / "a"), str(runs / "b"), "--html", str(path), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["n"] == 10
+    assert str(path) in err
+    assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_a_run_means_its_newest_evaluation(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", str(runs / "a"), str(runs / "run")]) == 0
+    out, err = capsys.readouterr()
+    assert "comparing its newest finished evaluation, eval" in err
+    assert "+70.0" in out
+
+
+def test_what_differs_is_refused_or_stamped_in_every_format(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = ["compare", str(runs / "a"), str(runs / "wider")]
+    assert main(pair) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "not comparable, they differ in limits.top_k (a: 3, wider: 5); --anyway" in err
+    for flag in ([], ["--json"], ["--markdown"], ["--latex"]):
+        assert main([*pair, "--anyway", *flag]) == 0
+        assert "NOT COMPARABLE" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(["a", "a"], "given more than once"), (["a", "nothing"], "there is no such folder")],
+)
+def test_one_line_for_what_cannot_be_compared(
+    runs: Path, capsys: pytest.CaptureFixture[str], names: list[str], words: str
+) -> None:
+    code = main(["compare", *(str(runs / name) for name in names)])
+    err = capsys.readouterr().err
+    assert code == 1
+    assert words in err
+    assert err.count("\n") == 1
