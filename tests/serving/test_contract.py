@@ -1,0 +1,122 @@
+"""The requests of real clients, byte for byte as they send them, and what they do with the replies.
+
+Search-R1 and AutoRefine: every rollout's query in one POST, no status check, `queries` may be empty.
+verl and SkyRL: one or a few queries, JSON headers, any of 500, 502, 503, 504 tried again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
+
+
+def post(server: Any, payload: dict[str, Any], headers: dict[str, str] | None = None) -> httpx.Response:
+    # As the requests library writes it: ASCII, with spaces.
+    body = json.dumps(payload).encode("ascii")
+    return httpx.post(f"{server.url}/retrieve", content=body, headers=headers or JSON_HEADERS, timeout=30)
+
+
+def search_r1_text(result: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What Search-R1, AutoRefine and verl read: the first line is the title, the rest the text."""
+    read = []
+    for item in result:
+        lines = item["document"]["contents"].split("\n")
+        read.append((lines[0], "\n".join(lines[1:])))
+    return read
+
+
+def test_search_r1_and_autorefine_batch(server: Any):
+    queries = ["Who discovered radium?", "Where is copper mined?", "Who discovered radium?"]
+    reply = post(server, {"queries": queries, "topk": 3, "return_scores": True})
+    assert reply.status_code == 200
+    assert reply.headers["content-type"] == "application/json"
+    result = reply.json()["result"]
+    assert [len(result), list(reply.json())] == [3, ["result"]]
+    assert search_r1_text(result[0])[0] == (
+        '"Marie Curie"',
+        "She was born in Warsaw in 1867.\nShe discovered radium.",
+    )
+    assert search_r1_text(result[1]) == [('""', "Copper is mined in Chile, near Calama.")]
+    assert result[2] == result[0]
+    assert all(set(item) == {"document", "score"} for item in result[0])
+    assert result[0][0]["document"]["id"] == "curie"
+    scores = [item["score"] for item in result[0]]
+    assert all(isinstance(score, float) for score in scores)
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_search_r1_when_no_rollout_searches(server: Any):
+    reply = post(server, {"queries": [], "topk": 3, "return_scores": True})
+    assert (reply.status_code, reply.json()) == (200, {"result": []})
+
+
+def test_a_rollout_with_an_empty_search_does_not_spoil_the_batch(server: Any):
+    reply = post(server, {"queries": ["", "radium", "  \n"], "topk": 3, "return_scores": True})
+    assert reply.status_code == 200
+    assert [len(items) for items in reply.json()["result"]] == [0, 1, 0]
+
+
+def test_verl_and_skyrl_single(server: Any):
+    reply = post(server, {"queries": ["album recorded in Berlin"], "topk": 1, "return_scores": True})
+    ((item,),) = reply.json()["result"]
+    # SkyRL shows the stripped contents; our own reader gets the very title and text.
+    assert item["document"]["contents"].strip().startswith('""Heroes" (David Bowie album)"\n')
+    assert item["document"]["title"] == '"Heroes" (David Bowie album)'
+    assert item["document"]["text"] == "It was recorded in Berlin."
+
+
+@pytest.mark.parametrize("flag", [{"return_scores": False}, {}, {"return_scores": None}])
+@pytest.mark.parametrize("queries", [["radium"], ["radium", "copper"], ["radium", "copper", "moss"]])
+def test_without_scores_the_documents_stand_bare(server: Any, queries: list[str], flag: dict[str, Any]):
+    # Search-R1's own server fails here: with two queries it drops the second one's documents.
+    result = post(server, {"queries": queries, "topk": 2} | flag).json()["result"]
+    assert [items[0]["id"] for items in result] == ["curie", "7", "a/b ?é"][: len(queries)]
+    assert all(set(item) == {"id", "contents", "title", "text"} for items in result for item in items)
+
+
+def test_topk_null_absent_and_of_the_reranking_variant(server: Any):
+    def count(**fields: Any) -> int:
+        return len(post(server, {"queries": ["town"]} | fields).json()["result"][0])
+
+    assert count() == count(topk=None) == 3
+    assert count(topk=1) == 1
+    assert count(topk=40) == 40
+    assert count(topk=1000) == 40  # all there are
+    assert count(topk_retrieval=10, topk_rerank=2, return_scores=True) == 2
+
+
+def test_one_query_by_its_singular_name_and_fields_of_other_servers(server: Any):
+    reply = post(server, {"query": "radium", "user": "x", "index": "../../etc/passwd", "k": 9})
+    assert [item["id"] for item in reply.json()["result"][0]] == ["curie"]
+
+
+def test_a_title_of_two_lines_stays_on_the_first(server: Any):
+    ((item,),) = post(server, {"queries": ["Ida Renn"], "topk": 1, "return_scores": True}).json()["result"]
+    assert search_r1_text([item]) == [('"Moss Atlas"', "It was drawn in Berlin by Ida Renn.")]
+    assert item["document"]["title"] == "Moss\nAtlas"
+
+
+def test_a_whole_grpo_step_in_one_request(server: Any):
+    queries = [f"town {i % 640} houses" for i in range(2560)]
+    result = post(server, {"queries": queries, "topk": 3, "return_scores": True}).json()["result"]
+    assert len(result) == 2560
+    assert result[7] == result[647]
+    assert result[7][0]["document"]["id"] == "town-7"
+
+
+def test_words_that_look_like_query_syntax_are_words(server: Any):
+    for query in ("AND (", "title:radium", "radium OR (", '"radium', "radium^9999", "*", "[a TO", "id:7 -x"):
+        reply = post(server, {"queries": [query], "topk": 3, "return_scores": True})
+        assert reply.status_code == 200, query
+        ids = [item["document"]["id"] for item in reply.json()["result"][0]]
+        assert ids == (["curie"] if "radium" in query else []), query
+
+
+def test_text_beyond_ascii(server: Any):
+    result = post(server, {"queries": ["ＲＡＤＩＵＭ 🎈", "Curie\u0000"], "topk": 1}).json()["result"]
+    assert [items[0]["id"] for items in result] == ["curie", "curie"]

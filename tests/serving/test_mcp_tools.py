@@ -1,0 +1,103 @@
+"""`search` and `fetch`, asked by the official client over the standard streams of a real process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from sleuth.serving.mcp_tools import url_of
+
+T = TypeVar("T")
+
+
+def talk(index: Path, scene: Callable[[ClientSession], Awaitable[T]]) -> T:
+    """One session with a server process."""
+    command = ["-m", "sleuth", "serve-retriever", str(index), "--mcp"]
+
+    async def play() -> T:
+        async with stdio_client(StdioServerParameters(command=sys.executable, args=command)) as (read, write):
+            async with ClientSession(read, write) as session:
+                await asyncio.wait_for(session.initialize(), 60)
+                return await asyncio.wait_for(scene(session), 60)
+
+    return asyncio.run(play())
+
+
+def text_of(result: Any) -> str:
+    return "".join(block.text for block in result.content)
+
+
+def test_a_session_that_searches_and_reads(index: Path):
+    async def scene(session: ClientSession) -> None:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        assert set(tools) == {"search", "fetch"}
+        # One text each: what research agents send.
+        assert tools["search"].input_schema["required"] == ["query"]
+        assert list(tools["search"].input_schema["properties"]) == ["query"]
+        assert list(tools["fetch"].input_schema["properties"]) == ["id"]
+        assert all(tool.description and tool.annotations.read_only_hint for tool in tools.values())
+
+        found = await session.call_tool("search", {"query": "who discovered radium"})
+        assert not found.is_error
+        wanted = {"results": [{"id": "curie", "title": "Marie Curie", "url": "sleuth://passage/curie"}]}
+        assert found.structured_content == wanted
+        assert json.loads(text_of(found)) == wanted
+
+        document = await session.call_tool("fetch", {"id": "curie"})
+        assert document.structured_content == {
+            "id": "curie",
+            "title": "Marie Curie",
+            "text": "She was born in Warsaw in 1867.\nShe discovered radium.",
+            "url": "sleuth://passage/curie",
+            "metadata": {},
+        }
+        assert json.loads(text_of(document)) == document.structured_content
+
+        towns = await session.call_tool("search", {"query": "town"})
+        assert len(towns.structured_content["results"]) == 10
+        odd = await session.call_tool("fetch", {"id": "a/b ?é"})
+        assert odd.structured_content["title"] == "Moss\nAtlas"
+
+    talk(index, scene)
+
+
+def test_what_cannot_be_found_is_an_error_of_one_line(index: Path):
+    async def scene(session: ClientSession) -> None:
+        for name, arguments, words in (
+            ("search", {"query": " "}, "the query is empty"),
+            ("fetch", {"id": "marie"}, "no passage has the id 'marie'"),
+            ("fetch", {"id": "../../etc/passwd"}, "no passage has the id '../../etc/passwd'"),
+            ("fetch", {"id": "/etc/passwd"}, "no passage"),
+            ("fetch", {"id": "curi"}, "no passage"),
+            ("fetch", {"id": ""}, "no passage"),
+        ):
+            result = await session.call_tool(name, arguments)
+            assert result.is_error, arguments
+            assert words in text_of(result)
+            assert "\n" not in text_of(result)
+        for wrong in ({}, {"query": 3}, {"query": ["a"]}):
+            assert (await session.call_tool("search", wrong)).is_error
+        nothing = await session.call_tool("search", {"query": "AND ( zebra:"})
+        assert nothing.structured_content == {"results": []}
+
+    talk(index, scene)
+
+
+def test_an_index_that_is_not_there(tmp_path: Path):
+    command = [sys.executable, "-m", "sleuth", "serve-retriever", str(tmp_path), "--mcp"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is not an index" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_urls_hold_any_id():
+    assert url_of("a/b ?é") == "sleuth://passage/a%2Fb%20%3F%C3%A9"

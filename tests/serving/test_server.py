@@ -1,0 +1,327 @@
+"""The process: bad input over HTTP, readiness, token, overload, metrics, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+SLOW = """
+limits = Limits(max_batch=1, max_searches=1, max_waiting=2, body_timeout_s=0.5)
+class Slow(Retriever):
+    def search(self, queries, k):
+        time.sleep(0.0 if queries == ["first search"] else 0.6)
+        return [[Hit(Passage("p", "", query), 1.0)] for query in queries]
+open_retriever = Slow
+"""
+
+
+def one_line(reply: httpx.Response) -> str:
+    """The error of a reply, which must be one line of JSON and no more."""
+    assert reply.headers["content-type"] == "application/json"
+    assert list(reply.json()) == ["error"]
+    assert "\n" not in reply.text
+    assert "Traceback" not in reply.text
+    return str(reply.json()["error"])
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        (b"not json", 400, "no JSON"),
+        (b'{"queries": "radium"}', 422, "list of texts"),
+        (b'{"query": ""}', 422, "query: empty"),
+        (b'{"queries": ["a"], "topk": 0}', 422, "not 0"),
+        (b'{"queries": ["a"], "topk": -1}', 422, "not -1"),
+        (b'{"queries": ["a"], "topk": 1000000000}', 422, "not 1000000000"),
+        (b'{"queries": ["a"], "topk": true}', 422, "not True"),
+        (b'{"queries": ["a"], "topk": "3"}', 422, "not '3'"),
+        (json.dumps({"queries": ["a"] * 100_000}).encode(), 413, "100000 queries"),
+        (b'{"queries": ["' + b"a" * (17 << 20) + b'"]}', 413, "at most 16777216 are taken"),
+    ],
+)
+def test_bad_requests(server: Any, body: bytes, status: int, words: str):
+    reply = httpx.post(f"{server.url}/retrieve", content=body, timeout=30)
+    assert reply.status_code == status
+    assert words in one_line(reply)
+    assert server.post({"queries": ["radium"]}).status_code == 200  # and it goes on
+
+
+def test_a_huge_body_of_unknown_length(server: Any):
+    def chunks() -> Any:
+        for _ in range(17):
+            yield b"a" * (1 << 20)
+
+    reply = httpx.post(f"{server.url}/retrieve", content=chunks(), timeout=30)
+    assert reply.status_code == 413
+    assert "longer than 16777216 bytes" in one_line(reply)
+
+
+def test_a_compressed_body(server: Any):
+    reply = httpx.post(f"{server.url}/retrieve", content=b"x", headers={"Content-Encoding": "gzip"})
+    assert reply.status_code == 415
+    assert "compressed" in one_line(reply)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/retrieve/",
+        "/retrieve/../../etc/passwd",
+        "/retrieve/%2e%2e/%2e%2e/etc/passwd",
+        "/..%2f..%2fetc%2fpasswd",
+        "/static/../../etc/passwd",
+        "/info/%00",
+    ],
+)
+def test_paths_that_lead_nowhere(server: Any, path: str):
+    address = urlsplit(server.url)
+    connection = http.client.HTTPConnection(str(address.hostname), address.port)
+    connection.request("POST", path, b'{"queries": ["radium"]}')  # as it is: httpx would shorten it
+    reply = connection.getresponse()
+    assert reply.status == 404
+    assert json.loads(reply.read()) == {
+        "error": "no such route; there are /retrieve, /health, /info, /metrics"
+    }
+
+
+def test_other_methods(server: Any):
+    for method, path in (("GET", "/retrieve"), ("PUT", "/retrieve"), ("POST", "/health")):
+        reply = httpx.request(method, server.url + path)
+        assert reply.status_code == 405
+        assert one_line(reply) == f"{method} is not answered here"
+        assert "allow" in reply.headers
+
+
+def test_health_and_info(server: Any):
+    health = httpx.get(f"{server.url}/health")
+    assert (health.status_code, health.json()) == (200, {"status": "ready"})
+    info = httpx.get(f"{server.url}/info").json()
+    assert info["server"] == "sleuth"
+    assert info["retriever"]["retriever"] == "bm25"
+    assert info["retriever"]["num_passages"] == "44"
+    assert len(info["retriever"]["index"]) == 64
+    assert info["limits"] == {"topk": 3, "max_topk": 1000, "max_queries": 10_000, "max_body_bytes": 16 << 20}
+
+
+def test_metrics(start: Callable[..., Any]):
+    server = start()
+    for query in ("radium", "radium", "copper"):
+        server.post({"queries": [query]})
+    server.post({"queries": 3})
+    httpx.get(f"{server.url}/unheard-of")
+    reply = httpx.get(f"{server.url}/metrics")
+    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
+    values = dict(line.rsplit(" ", 1) for line in reply.text.splitlines() if not line.startswith("#"))
+    assert values['sleuth_requests_total{path="/retrieve",status="200"}'] == "3"
+    assert values['sleuth_requests_total{path="/retrieve",status="422"}'] == "1"
+    assert values['sleuth_requests_total{path="other",status="404"}'] == "1"
+    assert [values[f"sleuth_{name}_total"] for name in ("queries", "cache_hits", "searched", "batches")] == [
+        "3",
+        "1",
+        "2",
+        "2",
+    ]
+    assert (
+        values['sleuth_retrieve_seconds_bucket{le="+Inf"}'] == values["sleuth_retrieve_seconds_count"] == "3"
+    )
+    assert values["sleuth_ready"] == "1"
+    assert "radium" not in reply.text
+
+
+def test_a_token_is_asked_for_everywhere_but_at_the_door(start: Callable[..., Any]):
+    for server in (start("--token", "s3cret"), start(environment={"SLEUTH_RETRIEVER_TOKEN": "s3cret"})):
+        for headers in (
+            {},
+            {"Authorization": "s3cret"},
+            {"Authorization": "Bearer"},
+            {"Authorization": "Bearer s3cre"},
+            {"Authorization": "Bearer s3cretx"},
+            {"Authorization": "Basic s3cret"},
+            {"Authorization": b"Bearer s3cr\xe9t"},
+        ):
+            reply = server.post({"queries": ["radium"]}, headers=headers)
+            assert reply.status_code == 401
+            assert reply.headers["www-authenticate"] == "Bearer"
+            assert "Bearer TOKEN" in one_line(reply)
+        right = {"Authorization": "bearer s3cret"}
+        assert server.post({"queries": ["radium"]}, headers=right).status_code == 200
+        assert httpx.get(f"{server.url}/health").status_code == 200
+        for path in ("/info", "/metrics"):
+            assert httpx.get(server.url + path).status_code == 401
+            assert httpx.get(server.url + path, headers=right).status_code == 200
+
+
+def test_not_ready_while_the_index_is_being_opened(start_odd: Callable[..., Any]):
+    server = start_odd(SLOW + "def open_retriever():\n    time.sleep(1.5)\n    return Slow()\n", ready=False)
+    for _ in range(100):
+        try:
+            health = httpx.get(f"{server.url}/health")
+            break
+        except httpx.ConnectError:
+            time.sleep(0.02)
+    assert (health.status_code, health.json()) == (503, {"status": "opening"})
+    early = server.post({"queries": ["radium"]})
+    assert early.status_code == 503
+    assert early.headers["retry-after"] == "1"
+    assert "being opened" in one_line(early)
+    assert httpx.get(f"{server.url}/info").json()["ready"] is False
+    server.wait_ready()
+    assert server.post({"queries": ["radium"]}).status_code == 200
+
+
+def test_overload_is_503_with_retry_after_and_nothing_is_lost(start_odd: Callable[..., Any]):
+    server = start_odd(SLOW)
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda i: server.post({"queries": [f"q{i}"]}), range(8)))
+    answered = {r.json()["result"][0][0]["text"] for r in replies if r.status_code == 200}
+    refused = [r for r in replies if r.status_code == 503]
+    assert len(answered) >= 3  # one being searched, two waiting
+    assert refused
+    assert len(answered) + len(refused) == 8
+    assert all(r.headers["retry-after"] == "1" and "too busy" in one_line(r) for r in refused)
+
+
+def test_a_failing_retriever_is_503_and_a_broken_one_500(start_odd: Callable[..., Any]):
+    server = start_odd("""
+limits = Limits()
+class Failing(Retriever):
+    def search(self, queries, k):
+        if "fail" in queries:
+            raise RetrievalError("shard 3 does not answer")
+        if "break" in queries:
+            raise ZeroDivisionError("secret detail")
+        return [[] for _ in queries][: 0 if "short" in queries else None]
+open_retriever = Failing
+""")
+    failing = server.post({"queries": ["fail"]})
+    assert (failing.status_code, one_line(failing)) == (503, "shard 3 does not answer")
+    assert failing.headers["retry-after"] == "1"
+    short = server.post({"queries": ["short"]})
+    assert (short.status_code, one_line(short)) == (503, "the retriever gave 0 lists for 1 queries")
+    broken = server.post({"queries": ["break"]})
+    assert broken.status_code == 500
+    assert "secret" not in one_line(broken)
+    assert server.post({"queries": ["fine"]}).json() == {"result": [[]]}
+
+
+def test_requests_under_way_are_answered_before_the_end(start_odd: Callable[..., Any]):
+    server = start_odd(SLOW)
+    with ThreadPoolExecutor(2) as pool:
+        replies = [pool.submit(server.post, {"queries": [f"q{i}"]}) for i in range(2)]
+        time.sleep(0.3)
+        assert server.stop() == 0
+        assert sorted(r.result().json()["result"][0][0]["text"] for r in replies) == ["q0", "q1"]
+    with pytest.raises(httpx.ConnectError):
+        server.post({"queries": ["late"]})
+
+
+def test_a_body_that_never_comes_is_given_up(start_odd: Callable[..., Any]):
+    server = start_odd(SLOW)
+    address = urlsplit(server.url)
+    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+        connection.sendall(b"POST /retrieve HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+        reply = connection.recv(4096).decode()
+    assert reply.startswith("HTTP/1.1 408 ")
+    assert "did not arrive within 0.5 s" in reply
+
+
+def test_a_client_that_leaves_takes_nobody_along(start_odd: Callable[..., Any]):
+    server = start_odd(SLOW)
+    with ThreadPoolExecutor(1) as pool:
+        staying = pool.submit(server.post, {"queries": ["same"]})
+        time.sleep(0.1)
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{server.url}/retrieve", json={"queries": ["same"]}, timeout=0.2)
+        assert staying.result().json()["result"][0][0]["text"] == "same"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sleuth", "serve-retriever", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_starting_what_cannot_be_served(index: Path, tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for arguments, words in (
+            ([str(tmp_path / "none"), "--port", "0"], "does not exist"),
+            ([str(tmp_path), "--port", "0"], "is not an index"),
+            ([f"{index}/../../{index.name}x", "--port", "0"], "does not exist"),
+            ([str(index), "--port", "0", "--retriever", "dense"], "holds no vectors"),
+            ([str(index), "--port", "0", "--retriever", "bm52"], "did you mean 'bm25'"),
+            ([str(index), "--port", port], "cannot listen on '127.0.0.1' port"),
+            ([str(index), "--port", "70000"], "cannot listen"),
+            ([str(index), "--port", "0", "--max-batch", "0"], "max_batch must be at least 1"),
+            ([str(index), "--port", "0", "--token", ""], "--token is empty"),
+        ):
+            done = run(*arguments)
+            assert done.returncode == 1, arguments
+            assert words in done.stderr
+            assert done.stderr.count("\n") == 1
+            assert done.stderr.startswith("sleuth: ")
+
+
+@pytest.mark.slow
+def test_a_thousand_single_queries_at_once(start: Callable[..., Any]):
+    server = start("--cache-bytes", "0")
+    address = urlsplit(server.url)
+
+    async def ask(i: int) -> tuple[int, str]:
+        body = json.dumps(
+            {"queries": [f"town {i % 40} houses {i}"], "topk": 1, "return_scores": True}
+        ).encode()
+        head = (
+            f"POST /retrieve HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        writer.write(head.encode() + body)
+        answer = (await reader.read()).split(b"\r\n\r\n", 1)
+        writer.close()
+        status = int(answer[0].split()[1])
+        return status, json.loads(answer[1])["result"][0][0]["document"]["id"] if status == 200 else ""
+
+    async def ask_all() -> list[tuple[int, str]]:
+        return await asyncio.gather(*(ask(i) for i in range(1000)))
+
+    replies = asyncio.run(ask_all())
+    assert len(replies) == 1000
+    assert {status for status, _ in replies} <= {200, 503}
+    assert sum(status == 200 for status, _ in replies) >= 900
+    assert all(found == f"town-{i % 40}" for i, (status, found) in enumerate(replies) if status == 200)
+
+
+def test_thirty_threads_each_get_their_own_answer(server: Any):
+    wrong: list[int] = []
+
+    def ask(i: int) -> None:
+        with httpx.Client() as client:
+            for j in range(5):
+                number = (7 * i + j) % 40
+                reply = client.post(
+                    f"{server.url}/retrieve", json={"queries": [f"town {number}"], "topk": 1 + j}, timeout=30
+                )
+                found = reply.json()["result"][0]
+                if found[0]["id"] != f"town-{number}" or len(found) != 1 + j:
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
