@@ -87,6 +87,7 @@ def test_a_run_leaves_everything_it_made(world: dict[str, Any], tmp_path: Path) 
 
 def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_path: Path) -> None:
     experiment(world, tmp_path, world["recipe"].sized(eval_every=1)).run()
+    assert (tmp_path / "eval-step-000000" / "result.json").is_file()  # before the first step
     assert (tmp_path / "eval-step-000001" / "result.json").is_file()
     assert not (tmp_path / "eval-step-000002").exists()  # the last one is "eval"
     steps = [row for row in rows(tmp_path) if row["phase"] == "train"]
@@ -104,7 +105,8 @@ def test_stopped_inside_an_evaluation_it_goes_on_after_the_step(
         import os
         import signal
 
-        os.kill(os.getpid(), signal.SIGTERM)
+        if (tmp_path / "eval-step-000000" / "result.json").exists():
+            os.kill(os.getpid(), signal.SIGTERM)
         return line(progress)
 
     monkeypatch.setattr(Progress, "line", asked_to_stop)

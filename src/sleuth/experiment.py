@@ -173,7 +173,13 @@ class Experiment:
             self.log.close()
 
     def open(self) -> None:
-        """Read the questions and open the index, so that what is wrong with them is said before hours of work."""
+        """Read the questions and open the index, so that what is wrong with them is said before hours of work.
+
+        ConfigError if a checkpoint could be selected on test questions.
+        """
+        from sleuth.training.selection import check_selection
+
+        check_selection(self.recipe.scale, self.recipe.algorithm)
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.for_question(self.eval_questions[0]).search(["ready"], 1)
@@ -196,6 +202,8 @@ class Experiment:
         try:
             if self.recipe.scale.warm_start_examples:
                 self.warm_start()
+            if evaluate and self.recipe.scale.eval_every:
+                self.evaluate("eval-step-000000")  # where the curve begins; finished before, it is only read
             trained = self.reinforce()
             self.save_model()
         finally:
@@ -224,9 +232,11 @@ class Experiment:
         from sleuth.algorithms.dpo import DPO
         from sleuth.training.alternating import train_alternating
         from sleuth.training.loop import Parts, train
+        from sleuth.training.selection import check_selection
         from sleuth.training.stopping import Interrupts
 
         recipe = self.recipe
+        check_selection(recipe.scale, recipe.algorithm)
         if recipe.algorithm.needs_reference:
             self.policy.freeze_reference()
         parts = Parts(self.train_questions, recipe.protocol, self.retriever, recipe.reward, recipe.algorithm)

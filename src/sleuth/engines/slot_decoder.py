@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sleuth.engines.base import Sampling
+from sleuth.engines.lookup import WIDTHS, best_width
 from sleuth.engines.sampler import choose
 from sleuth.engines.slot_cache import SlotCache, Window
 from sleuth.engines.turn import Turn
 
-Forward = Callable[[Tensor, Tensor, SlotCache], Tensor]
-"""(input ids [B, S], positions [B, S], cache) → logits [B, V] of the last column."""
+Forward = Callable[[Tensor, Tensor, SlotCache, int], Tensor]
+"""(input ids [B, S], positions [B, S], cache, K) → logits [B, K, V] of the last K columns."""
 
 Refill = Callable[[Sequence[Turn]], Sequence[Turn]]
 """Turns that have stopped → further turns to answer."""
@@ -31,6 +32,9 @@ JOIN_SHARE = 1 / 8
 """Share of the rows that must have stopped before they are handed over: a prompt alone costs more than one of several."""
 MIN_SHARED = 16
 """Tokens two contexts must share before one waits for the other; a wait costs one more forward pass."""
+STEP_OVERHEAD = {"cpu": 20.0}
+"""What a decoding step costs before its first token, in tokens: reading all weights. By device."""
+OVERHEAD_ELSEWHERE = 200.0
 ROUND = 64
 """Capacity grows in multiples of this many tokens."""
 
@@ -61,20 +65,20 @@ class SlotDecoder:
                 waiting.extend(refill(stopped) if refill else ())
                 stopped = []
             if fresh := self._admit(waiting, live):
-                stopped += _draw(fresh, self._prefill(fresh, live), live, sampling)
+                logits = self._prefill(fresh, live)
+                stopped += self._write(fresh, [[] for _ in fresh], logits[:, None], live, sampling)
             if live:
                 self._close_gaps(live)
-                slots = sorted(live)
-                logits = self._step(slots, [live[slot].last for slot in slots], slots[-1] + 1)
-                stopped += _draw(slots, logits, live, sampling)
+                stopped += self._advance(live, sampling)
 
     def probe(self, first: Sequence[int], second: Sequence[int]) -> Tensor:
         """Logits [2, V] after two short contexts, computed in pieces through the cache; clears it."""
         self.clear()
         self.cache.reserve(2, ROUND)
         self._extend([0], [first[:2]])
-        self._extend([0, 1], [first[2:-1], second[:-1]])
-        return self._step([0, 1], [first[-1], second[-1]], view=2)
+        # The last step has rows of different widths, as guesses make them.
+        self._extend([0, 1], [first[2:-3], second[:-1]])
+        return self._step([0, 1], [first[-3:], second[-1:]], view=2)[:, -1]
 
     def clear(self) -> None:
         """Forget all contexts and free the memory."""
@@ -219,22 +223,71 @@ class SlotDecoder:
             found = self._extend([runners[row][0] for row in bucket], [todo[row] for row in bucket])
             logits.update(zip(bucket, found, strict=True))
 
-    def _step(self, live: Sequence[int], tokens: Sequence[int], view: int) -> Tensor:
-        """One token for each live row among slots 0..view-1; logits [len(live), V]."""
+    def _advance(self, live: dict[int, Turn], sampling: Sampling) -> list[Turn]:
+        """One forward pass over all live slots: a token for each, and guessed ones that prove right."""
+        slots = sorted(live)
+        view = slots[-1] + 1
+        turns = [live[slot] for slot in slots]
+        guesses = [turn.lookup.guess(min(WIDTHS[-1], turn.left - 1)) for turn in turns]
+        overhead = STEP_OVERHEAD.get(self.device.type, OVERHEAD_ELSEWHERE)
+        width = best_width([turn.lookup for turn in turns], guesses, view, overhead)
+        guesses = [guess[:width] for guess in guesses]
+        logits = self._step(slots, [[t.last, *g] for t, g in zip(turns, guesses, strict=True)], view)
+        return self._write(slots, guesses, logits, live, sampling)
+
+    def _write(
+        self,
+        slots: Sequence[int],
+        guesses: Sequence[Sequence[int]],
+        logits: Tensor,
+        live: dict[int, Turn],
+        sampling: Sampling,
+    ) -> list[Turn]:
+        """Let each slot's turn take the tokens that logits [n, K, V] choose, as far as its guesses are right.
+
+        A slot's last column follows its last guess. The turns that have stopped leave `live` and are returned.
+        """
+        columns = logits.shape[1]
+        flat = [(row, columns - 1 - len(g) + i) for row, g in enumerate(guesses) for i in range(len(g) + 1)]
+        index = torch.tensor(flat, device=logits.device)
+        draws = [d for slot, g in zip(slots, guesses, strict=True) for d in live[slot].draws(len(g) + 1)]
+        chosen = choose(
+            logits[index[:, 0], index[:, 1]],
+            sampling,
+            torch.tensor(draws, dtype=torch.float64, device=logits.device),
+        )
+        pairs = zip(*chosen, strict=True)
+        for slot, guess in zip(slots, guesses, strict=True):
+            turn = live[slot]
+            right = turn.follow(guess, [next(pairs) for _ in range(len(guess) + 1)])
+            held = self.cache.tokens[slot]
+            del held[len(held) - (len(guess) - right) :]
+        return [live.pop(slot) for slot in slots if live[slot].stop]
+
+    def _step(self, live: Sequence[int], tokens: Sequence[Sequence[int]], view: int) -> Tensor:
+        """Append tokens to the live rows among slots 0..view-1; logits [len(live), K, V] of all columns.
+
+        K is the most tokens of a row; shorter ones are aligned to the right.
+        """
         held = self.cache.tokens
-        places = [len(held[row]) for row in live]
-        ids = torch.zeros(view, dtype=torch.long)
-        positions = torch.zeros(view, dtype=torch.long)
-        index = torch.tensor(live)
-        ids[index] = torch.tensor(tokens)
-        positions[index] = torch.tensor(places)
-        every = len(live) == view
-        source = None if every else (index, torch.zeros_like(index))
-        window = Window(slice(0, view), max(places) + 1, (index, torch.tensor(places)), source)
-        logits = self._run_model(ids[:, None], positions[:, None], window)
-        for row, token in zip(live, tokens, strict=True):
-            held[row].append(token)
-        return logits if every else logits[index.to(logits.device)]
+        width = max(map(len, tokens))
+        ids = torch.zeros((view, width), dtype=torch.long)
+        positions = torch.zeros((view, width), dtype=torch.long)
+        cells = [
+            (row, width - len(new) + i, token, len(held[row]) + i)
+            for row, new in zip(live, tokens, strict=True)
+            for i, token in enumerate(new)
+        ]
+        batch, column, token, place = torch.tensor(cells).unbind(1)
+        ids[batch, column], positions[batch, column] = token, place
+        source = None if width == 1 and len(live) == view else (batch, column)
+        length = max(len(held[row]) + len(new) for row, new in zip(live, tokens, strict=True))
+        logits = self._run_model(
+            ids, positions, Window(slice(0, view), length, (batch, place), source), width
+        )
+        for row, new in zip(live, tokens, strict=True):
+            held[row].extend(new)
+        return logits if len(live) == view else logits[torch.tensor(live, device=logits.device)]
 
     def _extend(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Tensor:
         """Append tokens to slots; logits [B, V] after the last token of each."""
@@ -250,23 +303,14 @@ class SlotDecoder:
         column = torch.cat([torch.arange(width - len(new), width) for new in tokens])
         cells = (torch.tensor(rows)[batch], positions[batch, column])
         length = max(start + len(new) for start, new in zip(starts, tokens, strict=True))
-        logits = self._run_model(ids, positions, Window(_as_index(rows), length, cells, (batch, column)))
+        logits = self._run_model(ids, positions, Window(_as_index(rows), length, cells, (batch, column)), 1)
         for row, new in zip(rows, tokens, strict=True):
             self.cache.tokens[row].extend(new)
-        return logits
+        return logits[:, -1]
 
-    def _run_model(self, ids: Tensor, positions: Tensor, window: Window) -> Tensor:
+    def _run_model(self, ids: Tensor, positions: Tensor, window: Window, columns: int) -> Tensor:
         self.cache.window = window.to(self.device)
-        return self.forward(ids.to(self.device), positions.to(self.device), self.cache)
-
-
-def _draw(slots: Sequence[int], logits: Tensor, live: dict[int, Turn], sampling: Sampling) -> list[Turn]:
-    """One token for each slot; the turns that have stopped leave `live` and are returned."""
-    draws = torch.tensor([live[slot].draw for slot in slots], dtype=torch.float64)
-    chosen = choose(logits, sampling, draws.to(logits.device))
-    for slot, token, logprob in zip(slots, *chosen, strict=True):
-        live[slot].take(token, logprob)
-    return [live.pop(slot) for slot in slots if live[slot].stop]
+        return self.forward(ids.to(self.device), positions.to(self.device), self.cache, columns)
 
 
 def common_prefixes(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:

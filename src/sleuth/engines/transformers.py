@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sleuth.engines.attention import grouped
 from sleuth.engines.base import Completion, Engine, Reply, Request, Sampling
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.models import load_model
@@ -191,19 +192,21 @@ class TransformersEngine(Engine):
             for module in training:
                 module.training = True
 
-    def _forward(self, ids: Tensor, **inputs: Any) -> Any:
-        """The model's output; logits of the last column only, since a prompt's would fill memory."""
-        keep = {"logits_to_keep": 1} if self._keeps_last else {}
+    def _forward(self, ids: Tensor, columns: int = 1, **inputs: Any) -> Any:
+        """The model's output; logits of the last columns only, since a prompt's would fill memory."""
+        keep = {"logits_to_keep": columns} if self._keeps_last else {}
         return self.model(input_ids=ids, use_cache=True, **inputs, **keep)
 
-    def _forward_slots(self, ids: Tensor, positions: Tensor, cache: SlotCache) -> Tensor:
-        output = self._forward(
-            ids,
-            position_ids=positions,
-            attention_mask=self._masks(positions, cache.get_seq_length()),
-            past_key_values=cache,
-        )
-        logits: Tensor = output.logits[:, -1]
+    def _forward_slots(self, ids: Tensor, positions: Tensor, cache: SlotCache, columns: int) -> Tensor:
+        with grouped(self._config):
+            output = self._forward(
+                ids,
+                columns,
+                position_ids=positions,
+                attention_mask=self._masks(positions, cache.get_seq_length()),
+                past_key_values=cache,
+            )
+        logits: Tensor = output.logits[:, -columns:]
         return logits
 
     def _masks(self, positions: Tensor, length: int) -> Tensor | dict[str, Tensor]:
@@ -270,7 +273,7 @@ class TransformersEngine(Engine):
                 output = copy.copy(prompt)
                 cache = copy.deepcopy(prompt.past_key_values)
                 while True:
-                    draw = torch.tensor([turn.draw], dtype=torch.float64, device=device)
+                    draw = torch.tensor(turn.draws(1), dtype=torch.float64, device=device)
                     (token,), (logprob,) = choose(output.logits[:, -1], sampling, draw)
                     turn.take(token, logprob)
                     if turn.stop:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sleuth.engines.base import Completion, Request, Sampling
+from sleuth.engines.lookup import Lookup
 from sleuth.types import StopReason
 
 Decode = Callable[[Sequence[int]], str]
@@ -100,6 +101,7 @@ class Turn:
         self.stop: StopReason = "context" if room < 1 else ""
         """Empty while the turn goes on."""
         self._at_limit: StopReason = "context" if room < sampling.max_new_tokens else "length"
+        self.lookup = Lookup(self.context)
         self._eos = eos
         self._stream = TextStream(decode, sampling.stop)
         self._logprobs: list[float] = []
@@ -112,9 +114,16 @@ class Turn:
         return len(self._logprobs)
 
     @property
-    def draw(self) -> float:
-        """The random number in [0, 1) that chooses the next token; 0 when greedy."""
-        return 0.0 if self._draws is None else float(self._draws[self.count])
+    def left(self) -> int:
+        """Tokens that may still be written."""
+        return self.limit - self.count
+
+    def draws(self, count: int) -> list[float]:
+        """The random numbers in [0, 1) that choose the next `count` tokens; 0 when greedy."""
+        if self._draws is None:
+            return [0.0] * count
+        drawn: list[float] = self._draws[self.count : self.count + count].tolist()
+        return drawn
 
     @property
     def last(self) -> int:
@@ -124,6 +133,7 @@ class Turn:
     def take(self, token: int, logprob: float) -> None:
         """Add the next token; sets `stop` if it ends the turn."""
         self._logprobs.append(logprob)
+        self.lookup.push(token)
         stopped = self._stream.push(token)
         if token in self._eos:
             self.stop = "eos"
@@ -131,6 +141,19 @@ class Turn:
             self.stop = "stop"
         elif self.count >= self.limit:
             self.stop = self._at_limit
+
+    def follow(self, guess: Sequence[int], chosen: Sequence[tuple[int, float]]) -> int:
+        """Take chosen (token, log-probability) pairs, the one after `guess` included, while the guess is right.
+
+        Pair i was chosen as if the first i guessed tokens had been written. Returns how many of them have been.
+        """
+        right = 0
+        for right, (token, logprob) in enumerate(chosen):
+            self.take(token, logprob)
+            if self.stop or right == len(guess) or token != guess[right]:
+                break
+        self.lookup.learn(len(guess), right)
+        return right
 
     def completion(self) -> Completion:
         """The finished turn."""
