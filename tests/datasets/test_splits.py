@@ -1,0 +1,38 @@
+import pytest
+
+from sleuth.datasets.splits import not_for_selection, split_of
+
+
+@pytest.mark.parametrize(
+    ("part", "split"),
+    [
+        ("factbook", "train"),
+        ("factbook:dev", "dev"),
+        ("factbook:test", "test"),
+        ("hotpotqa:data/hotpot_dev_distractor_v1.json", "dev"),
+        ("musique:train/musique_ans_v1.0_dev.jsonl", "dev"),
+        ("musique:dev/musique_ans_v1.0_train.jsonl", "train"),
+        ("jsonl:valid/part-0001.jsonl", "dev"),
+        ("jsonl:train_dev.jsonl", "dev"),
+        ("jsonl:test_dev.jsonl", "test"),
+        ("jsonl:DEV.jsonl", "dev"),
+        ("jsonl:eval.jsonl", "test"),
+        ("jsonl:contest.jsonl", ""),
+        ("jsonl:device.jsonl", ""),
+        ("jsonl:C:\\data\\validation\\a.jsonl", "dev"),
+        ("hub:hotpotqa/hotpot_qa/distractor:validation[:100]@hotpotqa", "dev"),
+        ("hub:team/dev_data:test@nq", "test"),
+        ("nq", ""),
+        ("", ""),
+    ],
+)
+def test_splits_by_name(part: str, split: str):
+    assert split_of(part) == split
+
+
+def test_every_part_counts():
+    assert not_for_selection("factbook:dev+hotpotqa:valid.json") == []
+    assert not_for_selection("factbook:dev+hotpotqa:test.json+nq:a.jsonl") == [
+        "hotpotqa:test.json",
+        "nq:a.jsonl",
+    ]
