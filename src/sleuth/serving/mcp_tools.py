@@ -26,8 +26,10 @@ _INSTRUCTIONS = (
     "Search a collection of passages with plain words, then fetch the passages that look relevant."
 )
 
+# Without slots: mcp would take a slot for the field's default, and write no schema for what a tool returns.
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Found:
     """A passage that a search names."""
 
@@ -36,14 +38,14 @@ class Found:
     url: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchResult:
     """What `search` returns."""
 
     results: list[Found]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
     """What `fetch` returns."""
 
@@ -68,7 +70,7 @@ def build_server(retriever: Retriever, passages: PassageLookup, top_k: int = TOP
     )
     read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
-    @server.tool(annotations=read_only)
+    @server.tool(annotations=read_only, structured_output=True)
     def search(query: str) -> SearchResult:
         """Find passages with plain words; best first. Returns their ids and titles."""
         if not query.strip():
@@ -79,7 +81,7 @@ def build_server(retriever: Retriever, passages: PassageLookup, top_k: int = TOP
             raise ToolError(str(error)) from error
         return SearchResult([Found(h.passage.id, h.passage.title, url_of(h.passage.id)) for h in hits])
 
-    @server.tool(annotations=read_only)
+    @server.tool(annotations=read_only, structured_output=True)
     def fetch(id: str) -> Document:  # noqa: A002 - the argument's name is part of the contract
         """The whole passage with an id that `search` returned."""
         try:
