@@ -7,6 +7,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
+
+# On a machine that does other work as well, how long one example takes says nothing about the code.
+settings.register_profile("sleuth", deadline=None)
+settings.load_profile("sleuth")
 
 
 def _module(path: Path) -> ModuleType:

@@ -3,11 +3,17 @@ from dataclasses import replace
 
 import pytest
 
+from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.errors import ConfigError
+from sleuth.judges.llm import LLMJudge
+from sleuth.judges.small import SmallJudge
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.retrievers.given import GivenParagraphs
+from sleuth.retrievers.hybrid import Hybrid
+from sleuth.rewards.arena import ArenaReward
+from sleuth.rewards.evinote import EviNoteReward
 
 CPU = load_recipe("eval-rar/cpu")
 
@@ -49,6 +55,44 @@ def test_a_setting_can_swap_a_whole_part():
     assert CPU.with_settings(["retriever=given"]).retriever == GivenParagraphs()
 
 
+def test_an_empty_place_takes_a_part_and_its_settings_in_any_order():
+    judged = load_recipe("arena").with_settings(
+        ["reward.judge.model=some/model", "reward.judge=llm", "reward.measure=judge", "reward.judge.batch=8"]
+    )
+    assert judged.reward == ArenaReward(measure="judge", judge=LLMJudge("some/model", batch=8))
+    small = load_recipe("evinote-rag/fs").with_settings(["reward.eqr=gated", "reward.judge=small"])
+    assert small.reward == EviNoteReward(gate="note", marks="none", judge=SmallJudge())
+    again = small.with_settings(["reward.judge.model=folder", "reward.judge=none", "reward.judge=small"])
+    assert again.reward == EviNoteReward(gate="note", marks="none", judge=SmallJudge("folder"))
+    assert again.with_settings(["reward.judge=none"]).reward == EviNoteReward(gate="note", marks="none")
+    hybrid = CPU.with_settings(["retriever=hybrid", "retriever.encoder=lexical", "retriever.depth=7"])
+    assert hybrid.retriever == Hybrid(encoder=LexicalEncoder(), depth=7)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "settings", "message"),
+    [
+        ("arena", ["reward.judge=llm", "reward.measure=judge"], "needs reward.judge.model="),
+        ("arena", ["reward.judge.model=m"], "set reward.judge first, one of lexical, llm, nli, small"),
+        ("arena", ["reward.judge=lm"], "did you mean 'llm'"),
+        (
+            "arena",
+            ["reward.judge=lexical", "reward.measure=judge"],
+            "must be a LLMJudge, which LexicalJudge is not",
+        ),
+        ("evo-rag", ["reward.judge=lexical"], "must be a YesNoJudge"),
+        ("evo-rag", ["reward.judge=llm", "reward.judge.modl=m"], "did you mean 'model'"),
+        ("evo-rag", ["reward.curriculum=none"], "is a whole part; set one of schedule"),
+        ("evo-rag", ["reward.encoder=none"], "is a whole part"),
+        ("evo-rag", ["reward.curriculum.answer=0.05,0.1"], "three weights of 0 or more for 'answer'"),
+        ("eval-rar", ["protocol=search-tags"], "needs protocol.instruction="),
+    ],
+)
+def test_parts_that_cannot_go_in(recipe: str, settings: list[str], message: str):
+    with pytest.raises(ConfigError, match=message):
+        load_recipe(recipe).with_settings(settings)
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
@@ -82,6 +126,12 @@ def test_unknown_keys_and_parts_in_json():
         Recipe.from_dict({k: v for k, v in data.items() if k != "scale"})
     with pytest.raises(ConfigError, match="does not fit"):
         Recipe.from_dict(data | {"algorithm": data["algorithm"] | {"beta": "much"}})
+
+
+def test_a_part_in_the_wrong_place():
+    data = CPU.to_dict()
+    with pytest.raises(ConfigError, match=r"recipe\.reward must be a Reward, which BM25 is not"):
+        Recipe.from_dict(data | {"reward": {"type": "retrievers/bm25"}})
 
 
 def test_a_class_of_the_users_own_is_not_saved_as_json():

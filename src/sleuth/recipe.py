@@ -7,8 +7,8 @@ never import paths, so that reading a recipe can run no code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, cast, get_type_hints
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -65,16 +65,18 @@ class Recipe:
     def with_settings(self, settings: Iterable[str]) -> Recipe:
         """This recipe after "slot.field=value" overrides, as given to `--set`.
 
-        "retriever=given" swaps a whole part for a registered one with default settings.
-        Raises ConfigError for an unknown key, with the nearest right one, or a value of the wrong type.
+        "retriever=given" puts in a whole part, with the settings given beside it or its own
+        defaults: "reward.judge=llm reward.judge.model=NAME". What concerns one part takes effect
+        at once, whatever the order; of two values for one key the later counts. Raises
+        ConfigError for an unknown key, with the nearest right one, or a value of the wrong type.
         """
-        recipe = self
+        wanted = _Changes()
         for setting in settings:
             key, equals, value = setting.partition("=")
             if not equals:
                 raise ConfigError(f"--set wants key=value, not {setting!r}")
-            recipe = cast("Recipe", _override(recipe, key.strip().split("."), value.strip(), key.strip()))
-        return recipe
+            wanted.at(key.strip().split(".")).value = value.strip()
+        return cast("Recipe", _changed(self, wanted, ""))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -139,10 +141,13 @@ def _build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
     hints = get_type_hints(kind)
     ready = {}
     for key, value in values.items():
-        decoded = _decode(value, f"{where}.{key}")
-        ready[key] = (
-            decoded if _holds_part(decoded) else _convert(decoded, hints[key], f"{where}.{key}", strict=True)
-        )
+        place = f"{where}.{key}"
+        decoded = _decode(value, place)
+        if is_dataclass(decoded):
+            ready[key] = _fitting(decoded, hints[key], place)
+        else:
+            is_plain = not _holds_part(decoded)
+            ready[key] = _convert(decoded, hints[key], place, strict=True) if is_plain else decoded
     try:
         return kind(**ready)
     except TypeError as error:
@@ -150,7 +155,16 @@ def _build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
 
 
 def _holds_part(value: Any) -> bool:
-    return is_dataclass(value) or (isinstance(value, tuple) and any(map(is_dataclass, value)))
+    return isinstance(value, tuple) and any(map(is_dataclass, value))
+
+
+def _fitting(part: Any, hint: Any, where: str) -> Any:
+    """The part, if it is of a kind that belongs there; else ConfigError."""
+    kinds = [kind for kind in get_args(hint) or (hint,) if isinstance(kind, type)]
+    if kinds and not isinstance(part, tuple(kinds)):
+        wanted = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+        raise ConfigError(f"{where} must be a {wanted}, which {type(part).__name__} is not")
+    return part
 
 
 def _convert(value: Any, hint: Any, where: str, *, strict: bool) -> Any:
@@ -160,23 +174,79 @@ def _convert(value: Any, hint: Any, where: str, *, strict: bool) -> Any:
         raise ConfigError(f"{where}: {value!r} does not fit: {error}") from error
 
 
-def _override(part: Any, path: list[str], value: str, key: str) -> Any:
-    """A copy of `part` with the setting at `path` replaced."""
-    name, rest = path[0], path[1:]
-    known = {f.name for f in fields(part) if f.init}
-    if name not in known:
-        raise ConfigError(f"unknown setting {key!r}: {name!r} is not known here{nearest(name, known)}")
-    current = getattr(part, name)
-    if rest:
-        if not is_dataclass(current):
-            raise ConfigError(f"unknown setting {key!r}: {name!r} has no settings of its own")
-        return replace(part, **{name: _override(current, rest, value, key)})
-    if is_dataclass(current):
-        room = f"{name}s"
-        if room not in ROOMS:
+@dataclass(slots=True)
+class _Changes:
+    """What `--set` asks of one setting or part: a value of its own, and changes inside it."""
+
+    value: str | None = None
+    inside: dict[str, _Changes] = field(default_factory=dict)
+
+    def at(self, path: Iterable[str]) -> _Changes:
+        """The changes at a path of names."""
+        here = self
+        for name in path:
+            here = here.inside.setdefault(name, _Changes())
+        return here
+
+
+def _changed(part: Any, wanted: _Changes, key: str) -> Any:
+    """A copy of `part` with the changes made; `key` is where it stands."""
+    return replace(
+        part, **_values(type(part), {f.name: getattr(part, f.name) for f in fields(part)}, wanted, key)
+    )
+
+
+def _values(kind: type[Any], current: Mapping[str, Any], wanted: _Changes, where: str) -> dict[str, Any]:
+    """New values of the fields of `kind` that are to change."""
+    known = {f.name for f in fields(kind) if f.init}
+    hints = get_type_hints(kind)
+    values = {}
+    for name, change in wanted.inside.items():
+        key = f"{where}.{name}" if where else name
+        if name not in known:
+            raise ConfigError(f"unknown setting {key!r}: {name!r} is not known here{nearest(name, known)}")
+        values[name] = _value(current.get(name), hints[name], change, key)
+    return values
+
+
+def _value(current: Any, hint: Any, change: _Changes, key: str) -> Any:
+    """The new value of one field: a part, or a plain value."""
+    room = f"{key.rpartition('.')[2]}s"
+    if change.value is not None and room in ROOMS and change.value.lower() not in ("", "none", "null"):
+        return _fitting(_filled(resolve(room, ROOMS[room], change.value), change, key), hint, key)
+    if is_dataclass(current) and change.value is None:
+        return _changed(current, change, key)
+    if change.inside:
+        inner = f"{key}.{next(iter(change.inside))}"
+        if room in ROOMS:
             raise ConfigError(
-                f"{key!r} is a whole part; set one of {', '.join(f.name for f in fields(current))}"
+                f"{inner!r} has no part to go into: set {key} first, one of {', '.join(ROOMS[room])}"
             )
-        return replace(part, **{name: _build(resolve(room, ROOMS[room], value), {}, key)})
-    items = [v.strip() for v in value.split(",") if v.strip()] if isinstance(current, tuple) else value
-    return replace(part, **{name: _convert(items, get_type_hints(type(part))[name], key, strict=False)})
+        raise ConfigError(f"unknown setting {inner!r}: {key!r} has no settings of its own")
+    text = change.value or ""
+    if is_dataclass(current) and not _allows_none(hint):
+        names = ", ".join(f.name for f in fields(current))
+        raise ConfigError(f"{key!r} is a whole part; set one of {names}")
+    if _allows_none(hint) and text.lower() in ("", "none", "null"):
+        return None
+    items = [v.strip() for v in text.split(",") if v.strip()] if get_origin(hint) is tuple else text
+    return _convert(items, hint, key, strict=False)
+
+
+def _filled(kind: type[Any], change: _Changes, key: str) -> Any:
+    """A part put in by name, with the settings given for it."""
+    values = _values(kind, {f.name: f.default for f in fields(kind)}, change, key)
+    missing = [f.name for f in fields(kind) if f.init and f.name not in values and _has_no_default(f)]
+    if missing:
+        raise ConfigError(
+            f"{change.value!r} as {key} needs {' and '.join(f'{key}.{name}=…' for name in missing)}"
+        )
+    return kind(**values)
+
+
+def _has_no_default(setting: Field[Any]) -> bool:
+    return setting.default is MISSING and setting.default_factory is MISSING
+
+
+def _allows_none(hint: Any) -> bool:
+    return type(None) in get_args(hint)

@@ -86,6 +86,16 @@ def test_answers_may_be_one_string_and_passages_may_be_missing(
         ({"question": 3, "answers": ["x"], "segments": []}, "question"),
         (GOOD | {"segments": [{"by": "user", "text": "x"}]}, "'model' or 'environment'"),
         (GOOD | {"answers": [1]}, "answers"),
+        (GOOD | {"answers": None}, "answers"),
+        (GOOD | {"passages": [{"id": 1, "text": "x"}]}, r"passages[0].id"),
+        (GOOD | {"passages": [{"id": "p"}]}, "text"),
+        (GOOD | {"segments": [*GOOD["segments"], {"by": "tool", "text": "x"}]}, "segments[3].by"),
+        (GOOD | {"segments": [{"by": "model"}]}, "segments[0]"),
+        (GOOD | {"entailment": "high"}, "entailment"),
+        (GOOD | {"probes": {"rationale": 1}}, "probes.rationale"),
+        (b"[]", "rows.jsonl:2"),
+        (b'{"question": "\\ud800"', "rows.jsonl:2"),
+        (b'{"x": ' + b"[" * 100_000, "rows.jsonl:2"),
     ],
 )
 def test_bad_rows_keep_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str], row: Any, reason: str):
@@ -93,7 +103,69 @@ def test_bad_rows_keep_their_place(tmp_path: Path, capsys: pytest.CaptureFixture
     assert code == 1
     assert [("error" in r) for r in rows] == [False, True, False]
     assert reason in err
+    assert len(err.splitlines()) == 1
     assert "rows.jsonl:2" in rows[1]["error"]
+    assert {k: v for k, v in rows[1].items() if k not in ("error", "why")} == {
+        "total": None,
+        "parts": {},
+        "answer": None,
+        "valid": False,
+    }
+
+
+ARENA = GOOD | {"segments": [{"by": "model", "text": "<relevance>[1]</relevance>"}]}
+EVIOMNI = GOOD | {"segments": [{"by": "model", "text": "<reason>r</reason><extract>e</extract>"}]}
+NOTED = GOOD | {
+    "segments": [
+        *GOOD["segments"][:2],
+        {"by": "model", "text": "<summary>* a\n- b</summary><answer>April 22, 1994</answer>"},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "row", "reason"),
+    [
+        ("arena", ARENA | {"gold_ids": ["p9"]}, "gold_ids: 'p9' is not among the 1 references"),
+        ("arena", ARENA | {"passages": []}, "gold_ids: 'p1' is not among the 0 references"),
+        ("arena", ARENA | {"gold_ids": []}, "gold_ids: the question names no gold passage"),
+        ("eviomni", EVIOMNI, "probes.rationale"),
+        ("eviomni", EVIOMNI | {"probes": {"rationale": "x"}}, "probes.evidence"),
+        ("evinote-rag", NOTED | {"entailment": 1.5}, "entailment must be a probability in [0, 1], not 1.5"),
+        ("evinote-rag", NOTED | {"entailment": -0.1}, "entailment"),
+        ("evo-rag", GOOD | {"gold_ids": ["p9"]}, "gold_ids: 'p9' points to no passage"),
+        ("evo-rag", GOOD | {"gold_ids": []}, "gold_ids"),
+        ("evo-rag", GOOD | {"passages": None}, "passages"),
+    ],
+)
+def test_rows_that_cannot_be_scored_name_the_field(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recipe: str, row: Any, reason: str
+):
+    code, rows, err = score(tmp_path, capsys, recipe, row)
+    assert code == 1
+    assert reason in err
+    assert "rows.jsonl:1" in err
+    assert reason in rows[0]["why"]
+    assert rows[0]["total"] is None
+
+
+def test_a_judge_that_is_missing_is_an_error_of_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(NOTED) + "\n" + json.dumps(NOTED | {"entailment": 0.5}) + "\n")
+    for setting, reason in (
+        ("reward.judge=none", "reward.judge"),
+        (f"reward.judge.model={tmp_path / 'nowhere'}", "nowhere"),
+    ):
+        assert main(["reward", "evinote-rag", "--input", str(path), "--json", "--set", setting]) == 1
+        captured = capsys.readouterr()
+        first, second = map(json.loads, captured.out.splitlines())
+        assert reason in first["error"]
+        assert second["total"] == 1.5
+
+
+def test_what_may_be_left_out_may_be_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    nothing = dict.fromkeys(("id", "passages", "gold_ids", "probes", "entailment"))
+    assert score(tmp_path, capsys, "eval-rar", GOOD | nothing)[1][0]["total"] == 1.0
 
 
 def test_no_segments_and_empty_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

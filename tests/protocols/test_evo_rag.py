@@ -55,7 +55,6 @@ def test_reading_never_fails(text: str):
         ([SEARCH], "neither an answer nor a refusal"),
         ([BACK, ANSWER], NOTHING_TO_DROP),
         ([SEARCH, BACK, BACK, ANSWER], NOTHING_TO_DROP),
-        (["hello", ANSWER], "no actions in one turn"),
         ([f"well {ANSWER}"], "text outside the tags: 'well'"),
         ([SEARCH, f"{BACK} so", ANSWER], f"something follows {BACKTRACK}"),
         ([SEARCH, f"so {BACK}", ANSWER], "text outside the tags: 'so'"),
@@ -72,6 +71,11 @@ def test_reading_never_fails(text: str):
 )
 def test_the_first_fault(turns: list[str], fault: str):
     assert read_transcript(PROTOCOL, QUESTION, [("model", turn) for turn in turns]).malformed == fault
+
+
+def test_a_turn_without_an_action_is_the_first_fault():
+    turns = [("model", "hello"), ("environment", "Again."), ("model", ANSWER)]
+    assert read_transcript(PROTOCOL, QUESTION, turns).malformed == "no actions in one turn"
 
 
 def test_prompt_and_results():

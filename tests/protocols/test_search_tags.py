@@ -92,6 +92,29 @@ def test_note_is_required_after_a_result_and_only_there():
     assert "unexpected order" in fault(NOTED, ("model", "<evaluate>e</evaluate><answer>a</answer>"))
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        [("environment", "Doc 1: without its tag")],
+        [("environment", "<information>x</information>"), ("environment", "\n")],
+        [("environment", "<documents>x</documents>")],
+    ],
+)
+def test_what_follows_a_search_is_its_result(result: list[tuple[str, str]]):
+    search, noted = ("model", "<search>q</search>"), ("model", "<evaluate>e</evaluate><answer>a</answer>")
+    assert fault(NOTED, search, *result, noted) == ""
+    assert "no <evaluate>" in fault(NOTED, search, *result, ("model", "<answer>a</answer>"))
+
+
+def test_what_follows_a_wrong_action_is_no_result():
+    again = [
+        ("model", "<think>t</think><search></search>"),
+        ("environment", "Again."),
+        ("model", "<answer>a</answer>"),
+    ]
+    assert fault(NOTED, *again) == "empty <search>"
+
+
 def test_demonstration_follows_its_own_grammar():
     passages = [
         Passage("p1", "France: Capital", "name: Paris; time zone: UTC+1"),

@@ -86,6 +86,21 @@ def test_a_note_without_an_answer_earns_nothing():
     assert score(EVAL, ("x",), SEARCH, world("x"), ("model", "<evaluate>x</evaluate>")).total == 0.0
 
 
+def test_what_has_no_answer_pays_nothing_whatever_its_file_lists():
+    question = Question("q", "?", ("Ann",), answerable=False)
+    segments = [SEARCH, world("x"), ("model", "<evaluate></evaluate><answer>Ann</answer>")]
+    for reward in (AnswerReward(), EVAL, AnswerOrEvidenceReward(containment="characters")):
+        for asked in (question, Question("q", "?", (), answerable=False)):
+            assert reward.score([read_transcript(PROTOCOL, asked, segments)])[0].total == 0.0
+
+
+def test_the_notes_of_all_turns_are_one_text():
+    # eq. 3 concatenates them: a gold answer may begin in one and end in the next
+    more = ("model", "<evaluate>by Ann</evaluate><search>q</search>")
+    final = ("model", "<evaluate>Bell, 1950</evaluate><answer>Bob</answer>")
+    assert score(EVAL, ("Ann Bell",), SEARCH, world("x"), more, world("x"), final).total == 0.1
+
+
 def test_yes_and_no_never_count_in_notes():
     final = ("model", "<evaluate>no, I know: no</evaluate><answer>yes</answer>")
     assert score(EVAL, ("no",), SEARCH, world("x"), final).total == 0.0

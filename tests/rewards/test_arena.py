@@ -1,5 +1,6 @@
 """Golden cases of ARENA's rewards (§3.3), worked out by hand."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
-from sleuth.errors import ConfigError
+from sleuth.errors import ConfigError, EngineError
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
 from sleuth.retrievers.all_given import AllGiven
@@ -137,9 +139,9 @@ def test_relevance_as_f1(relevance: str, value: float):
 
 def test_gold_that_cannot_be_pointed_at_is_invalid_and_never_wrong():
     missing = score(response(), question=replace(QUESTION, gold_ids=("p2", "p9")))
-    assert missing == Score(0.0, {}, "gold passage 'p9' is not among the 5 references")
+    assert missing == Score(0.0, {}, "gold_ids: 'p9' is not among the 5 references")
     unnamed = score(response(), question=replace(QUESTION, gold_ids=()))
-    assert unnamed.invalid == "the question names no gold passage"
+    assert unnamed.invalid == "gold_ids: the question names no gold passage"
     naive = FormatAndAccuracyReward().score([read(response(), question=replace(QUESTION, gold_ids=()))])
     assert naive == [Score(2.0, {"format": 1.0, "accuracy": 1.0})]
 
@@ -166,10 +168,10 @@ def test_numbers_mean_the_references_that_were_shown():
     # Five references do not fit. Gold that was dropped must not count as missed, nor as found.
     cut = episode(response(), 185)
     assert [hit.passage.id for hit in cut.hits] == ["p1", "p2"]
-    assert ArenaReward().score([cut])[0].invalid == "gold passage 'p4' is not among the 2 references"
+    assert ArenaReward().score([cut])[0].invalid == "gold_ids: 'p4' is not among the 2 references"
     empty = episode(response(), 160)
     assert empty.hits == ()
-    assert ArenaReward().score([empty])[0].invalid == "gold passage 'p2' is not among the 0 references"
+    assert ArenaReward().score([empty])[0].invalid == "gold_ids: 'p2' is not among the 0 references"
 
 
 @given(st.text(alphabet="<>/ [2,4]relvancysiw", max_size=40))
@@ -211,6 +213,18 @@ def test_a_judge_as_accuracy():
 
 def test_a_judge_without_a_verdict_is_invalid():
     assert score(response(), judged("perhaps")) == Score(0.0, {}, "the judge gave no verdict on the answer")
+
+
+class Gone(ScriptedEngine):
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        raise EngineError("the endpoint is silent")
+
+
+def test_a_judge_that_is_away_costs_only_what_it_should_have_judged():
+    reward = ArenaReward(measure="judge", judge=LLMJudge.over(Gone([]), remember=False))
+    asked, unasked = reward.score([read(response()), read("no answer at all")])
+    assert "the endpoint is silent" in asked.invalid
+    assert (unasked.invalid, unasked.parts["accuracy"]) == ("", 0.0)
 
 
 def test_the_judges_prompt_holds_answers_and_response_once():

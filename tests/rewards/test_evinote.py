@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sleuth.errors import ConfigError, JudgeError
+from sleuth.errors import ConfigError, JudgeError, RewardError
 from sleuth.judges.base import Judge
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rewards.base import Findings
@@ -215,5 +215,42 @@ def test_settings_out_of_range(settings: dict[str, Any]):
 
 
 def test_an_entailment_that_is_no_probability():
-    with pytest.raises(ConfigError, match=r"1\.5"):
+    with pytest.raises(RewardError, match=r"1\.5"):
         score(EviNoteReward(), episode("n", "Rocky"), 1.5)
+
+
+def test_findings_must_match():
+    with pytest.raises(RewardError, match="1 findings for 2"):
+        EviNoteReward().score([episode("n", "Rocky")] * 2, findings=[Findings(entailment=0.5)])
+
+
+@dataclass(frozen=True)
+class Garbled(Judge):
+    """Answers whatever it was made with."""
+
+    answer: Any
+
+    def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ([0.5], "1 verdicts on 2 questions"),
+        ([0.5] * 3, "3 verdicts on 2 questions"),
+        ([7.0, 0.5], "cannot be one: 7.0"),
+        ([-0.1, 0.5], "cannot be one"),
+        (["entailment", 0.5], "cannot be one"),
+        ([True, 0.5], "cannot be one"),
+        ([None, 0.5], "no verdict on the last note"),
+        (TimeoutError("no reply in 60 s"), "no reply in 60 s"),
+        (TimeoutError(), "TimeoutError"),
+    ],
+)
+def test_what_a_judge_garbles_is_never_a_reward(answer: Any, reason: str):
+    right = score(EviNoteReward(judge=Garbled(answer)), episode("Rocky won.", "Rocky"))
+    assert reason in right.invalid
+    assert not right.parts

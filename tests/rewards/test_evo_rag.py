@@ -131,7 +131,7 @@ def test_a_backtrack_costs_and_so_does_one_with_nothing_to_drop():
 
 
 def test_other_invalid_actions_cost_a_step_only():
-    assert raw(("model", "hello"), answer("x"))[0] == ZERO | {"step": -1.0}
+    assert raw(("model", "hello"), ("environment", "Again."), answer("x"))[0] == ZERO | {"step": -1.0}
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,20 @@ def test_searches_without_known_gold_cannot_be_scored():
     assert "'elsewhere' points to no passage" in score(search("x"), HIT, question=lost).invalid
     unseen = Question("q", "Who?", ("x",), (), ("g",))
     assert "without passages" in score(search("x"), HIT, question=unseen).invalid
+    # Refusing because of gold that cannot be found by anyone would be paid as honest.
+    assert "'elsewhere' points to no passage" in score(REFUSE, question=lost).invalid
+    assert "without passages" in score(search("x"), HIT, REFUSE, question=unseen).invalid
+    assert score(REFUSE, question=unseen).steps[0].parts["refusal"] == 1.0  # nothing was searched for
     without = EvoRAGReward(REWARD.curriculum, ("answer",), LexicalEncoder())
     assert score(search("x"), HIT, answer("x"), question=bare, reward=without).total == 1.0
+
+
+def test_a_result_in_pieces_and_titles_in_quotation_marks():
+    pieces = [
+        ("environment", "<information>"),
+        ("environment", 'Doc 1(Title: "Checkers speech") cut</information>'),
+    ]
+    assert raw(search("checkers"), *pieces)[0]["retrieval"] == 1.0
 
 
 def test_an_answer_that_something_follows_earns_nothing():

@@ -2,7 +2,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from sleuth.errors import JudgeError
 from sleuth.rewards.sufficiency import Evidence, by_gold, by_judge, write_prompt
 from sleuth.types import Hit, Passage, Question
 
@@ -44,8 +43,10 @@ def test_a_verdict_that_cannot_be_had_is_a_reason():
     assert isinstance(verdicts[1], str)
     assert verdicts[2] is False
     assert by_judge(Judge(), []) == []
-    with pytest.raises(JudgeError, match="2 verdicts for 3 prompts"):
-        by_judge(Judge(True, True), evidence)
+    assert (
+        by_judge(Judge(True, True), evidence) == ["the judge of a refusal gave 2 verdicts on 3 questions"] * 3
+    )
+    assert "cannot be one: 'yes'" in str(by_judge(Judge("yes"), evidence[:1])[0])  # type: ignore[arg-type]
 
 
 def test_the_prompt_shows_each_document_once_and_takes_braces_as_they_are():

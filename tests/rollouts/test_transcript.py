@@ -1,7 +1,16 @@
-import pytest
+from itertools import pairwise
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.protocols.arena import ArenaSections
+from sleuth.protocols.base import AgentProtocol
+from sleuth.protocols.direct import Direct
+from sleuth.protocols.evo_rag import EvoRAG
 from sleuth.protocols.iter_retgen import IterRetGen
-from sleuth.rollouts.transcript import read_transcript, shown_in
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.rollouts.transcript import join_pieces, read_transcript, shown_in
 from sleuth.types import Passage, Question
 
 FRANCE = Passage("f", "France", "Its capital is Paris.")
@@ -15,6 +24,7 @@ BARE = Passage("b", "", "The river Seine flows through Paris.")
         ("Doc 1(Title: France) Its capital is Paris.", ["f"]),
         ("Doc 1(Title: France) …", ["f"]),
         ("Doc 1(Title: Paris,\n Texas (film)) …", ["m"]),
+        ('Doc 1(Title: "France") …', ["f"]),  # as in Search-R1's corpus
         ("Doc 1 (Title: X) its capital is Paris!", ["f"]),
         ("Doc 1(Title: Europe) France is in it.", []),  # a title inside another passage shows nothing
         ("the river Seine flows through Paris", ["b"]),
@@ -24,6 +34,62 @@ BARE = Passage("b", "", "The river Seine flows through Paris.")
 )
 def test_which_passages_a_result_shows(text: str, ids: list[str]):
     assert [hit.passage.id for hit in shown_in(text, (FRANCE, FILM, BARE))] == ids
+
+
+@pytest.mark.parametrize(("kept", "written"), [('"France"', "France"), ("a <b> c", "a ‹b> c")])
+def test_titles_may_have_lost_quotation_marks_or_tags(kept: str, written: str):
+    passage = Passage("p", kept, "text that is not shown")
+    assert len(shown_in(f"<information>Doc 1(Title: {written}) cut</information>", (passage,))) == 1
+
+
+TAGS = SearchTags(instruction="{question}", note="evaluate")
+M, E = "model", "environment"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "pieces", "whole"),
+    [
+        # a tag cut in two, and white space behind a finished turn
+        (TAGS, [(M, "<sea"), (M, "rch>q</search>"), (M, "\n")], [(M, "<search>q</search>\n")]),
+        (TAGS, [(E, "<inform"), (E, "ation>x</information>")], [(E, "<information>x</information>")]),
+        (
+            TAGS,
+            [(M, "<search>a</search>"), (M, "<search>b</search>")],
+            [(M, "<search>a</search>"), (M, "<search>b</search>")],
+        ),
+        (
+            TAGS,
+            [(M, "<think>t</think>"), (M, "<answer>x</answer>")],
+            [(M, "<think>t</think><answer>x</answer>")],
+        ),
+        (TAGS, [(M, ""), (M, "<answer>x</answer>"), (M, "")], [(M, "<answer>x</answer>")]),
+        (TAGS, [(M, ""), (M, "")], [(M, "")]),
+        (TAGS, [(M, "hm"), (E, "Again."), (M, "hm")], [(M, "hm"), (E, "Again."), (M, "hm")]),
+        (
+            EvoRAG("{question}"),
+            [(M, "<think>a</think><backtrack/>"), (M, "<think>b</think>"), (M, "<answer>x</answer>")],
+            [(M, "<think>a</think><backtrack/>"), (M, "<think>b</think><answer>x</answer>")],
+        ),
+        (Direct(), [(M, "Par"), (M, "is")], [(M, "Paris")]),
+        # here turns count by their number
+        (IterRetGen(), [(M, "one"), (M, "two")], [(M, "one"), (M, "two")]),
+        (TAGS, [], []),
+    ],
+)
+def test_what_was_cut_is_joined(
+    protocol: AgentProtocol, pieces: list[tuple[str, str]], whole: list[tuple[str, str]]
+):
+    assert list(join_pieces(protocol, pieces)) == whole
+
+
+@given(st.lists(st.integers(0, 80), max_size=6))
+def test_where_a_response_is_cut_changes_nothing(cuts: list[int]):
+    text = "<relevance>[1]</relevance><analysis>so</analysis><answer>Paris</answer>"
+    edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    pieces = [(M, text[a:b]) for a, b in pairwise(edges)]
+    question = Question("q", "Capital?", ("Paris",), (FRANCE,), ("f",))
+    protocol = ArenaSections(instruction="{question} {references}")
+    assert read_transcript(protocol, question, pieces) == read_transcript(protocol, question, [(M, text)])
 
 
 def test_methods_that_look_at_earlier_turns_are_read_with_them():

@@ -1,9 +1,10 @@
 """sleuth reward: score transcripts produced by any trainer or model with a recipe's reward.
 
-Input rows: {"question", "answers", "passages"?, "gold_ids"?, "segments": [{"by", "text"}]}.
-Output, a line each: {"total", "parts", "answer", "valid", "why"?, "steps"?}; `steps` where the
-reward scores every action: its kind, the raw value of each part, and their weights. A row that cannot be scored
-gives {"error": …} in its place, so that lines keep their correspondence, and the exit is non-zero.
+Input rows: {"question", "answers", "passages"?, "gold_ids"?, "segments": [{"by", "text"}], "probes"?, "entailment"?}.
+Output, a line each: {"total", "parts", "answer", "valid", "why"?}. Where the reward scores every
+action, `parts` (and `steps`) is a list with one object per action: its kind, the raw value of each
+part, and their weights. A row that cannot be scored has total null and "error" in its line, so that
+lines keep their correspondence, and the exit is non-zero.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 import msgspec
 
 from sleuth.cli.output import print_json_line, print_table, warn
-from sleuth.errors import DataError, RolloutError, SleuthError
+from sleuth.errors import DataError, SleuthError
+from sleuth.files import decode_json, lines
 
 
 class TranscriptPassage(msgspec.Struct):
@@ -24,7 +26,7 @@ class TranscriptPassage(msgspec.Struct):
 
     id: str
     text: str
-    title: str = ""
+    title: str | None = None
 
 
 class TranscriptSegment(msgspec.Struct):
@@ -37,8 +39,8 @@ class TranscriptSegment(msgspec.Struct):
 class Probes(msgspec.Struct):
     """Answers given from partial contexts, for rewards that compare them (EviOmni)."""
 
-    rationale: str
-    evidence: str
+    rationale: str | None = None
+    evidence: str | None = None
 
 
 class Transcript(msgspec.Struct):
@@ -47,11 +49,15 @@ class Transcript(msgspec.Struct):
     question: str
     answers: list[str] | str
     segments: list[TranscriptSegment]
-    passages: list[TranscriptPassage] = []
-    gold_ids: list[str] = []
-    id: str = ""
+    passages: list[TranscriptPassage] | None = None
+    gold_ids: list[str] | None = None
+    id: str | None = None
     probes: Probes | None = None
     entailment: float | None = None
+
+
+UNSCORED: dict[str, Any] = {"total": None, "parts": {}, "answer": None, "valid": False}
+"""What stands in the place of a score."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,13 +76,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
     results, failed = [], 0
-    for number, line in _lines(arguments.input):
+    for number, line in lines(arguments.input):
         try:
             results.append(_score(recipe, line, f"{arguments.input}:{number}"))
         except SleuthError as error:
             failed += 1
             warn(str(error))
-            results.append({"error": str(error)})
+            results.append(UNSCORED | {"why": str(error), "error": str(error)})
         if arguments.json:
             print_json_line(results[-1])
     if not results:
@@ -85,10 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
         rows = [
             [
                 str(i),
-                _figure(r.get("total")),
-                str(r.get("parts", "")),
-                str(r.get("answer")),
-                str(r.get("why") or r.get("error") or ""),
+                _figure(r["total"]),
+                "; ".join(map(str, r["parts"])) if isinstance(r["parts"], list) else str(r["parts"]),
+                str(r["answer"]),
+                str(r.get("why", "")),
             ]
             for i, r in enumerate(results, 1)
         ]
@@ -98,15 +104,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _figure(value: Any) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-
-def _lines(path: Path) -> list[tuple[int, bytes]]:
-    """The lines that are not blank, with their 1-based numbers."""
-    try:
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    return [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
 
 
 def _findings(row: Transcript) -> Any:
@@ -123,21 +120,23 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
     from sleuth.types import Passage, Question
 
     try:
-        row = msgspec.json.decode(line, type=Transcript)
-    except msgspec.ValidationError as error:
+        row = msgspec.convert(decode_json(line), Transcript)
+    except (msgspec.ValidationError, DataError) as error:
         raise DataError(f"{where}: {error}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{where}: not JSON: {error}") from error
     answers = (row.answers,) if isinstance(row.answers, str) else tuple(row.answers)
-    passages = tuple(Passage(p.id, p.title, p.text) for p in row.passages)
     question = Question(
-        row.id, row.question, answers, passages, tuple(row.gold_ids), answerable=bool(answers)
+        row.id or "",
+        row.question,
+        answers,
+        tuple(Passage(p.id, p.title or "", p.text) for p in row.passages or ()),
+        tuple(row.gold_ids or ()),
+        answerable=bool(answers),
     )
     try:
         trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
-    except RolloutError as error:
+        (score,) = recipe.reward.score([trajectory], findings=[_findings(row)])
+    except SleuthError as error:
         raise DataError(f"{where}: {error}") from error
-    (score,) = recipe.reward.score([trajectory], findings=[_findings(row)])
     if score.invalid or not math.isfinite(score.total):
         raise DataError(f"{where}: the reward could not be computed: {score.invalid or score.total}")
     result: dict[str, Any] = {
@@ -146,6 +145,9 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
         "answer": trajectory.answer,
         "valid": not trajectory.malformed,
     }
-    if score.steps:
-        result["steps"] = [{"action": s.action, **s.parts, "weights": s.weights} for s in score.steps]
-    return result | ({"why": trajectory.malformed} if trajectory.malformed else {})
+    if trajectory.malformed:
+        result["why"] = trajectory.malformed
+    if recipe.reward.by_step:
+        steps = [{"action": s.action, **s.parts, "weights": s.weights} for s in score.steps]
+        result |= {"parts": steps, "steps": steps}
+    return result

@@ -46,6 +46,10 @@ class Direct(AgentProtocol):
         """Numbered passages, one a line."""
         return passage_lines([hit.passage for hit in hits])
 
+    def check(self, trajectory: Trajectory) -> str:
+        """ "" if there is an answer."""
+        return PlainRAG().check(trajectory)
+
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """The canonical answer: supervised learning on questions and answers alone."""
         return question.answers[0] if question.answers else None

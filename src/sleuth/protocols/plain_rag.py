@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.protocols.base import AgentProtocol, Decision
-from sleuth.types import Hit, Question
+from sleuth.types import Hit, Question, Trajectory
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,10 @@ class PlainRAG(AgentProtocol):
     def show(self, hits: Sequence[Hit]) -> str:
         """Numbered passages, one a line."""
         return "\n".join(f"Doc {i}(Title: {h.passage.title}) {h.passage.text}" for i, h in enumerate(hits, 1))
+
+    def check(self, trajectory: Trajectory) -> str:
+        """ "" if there is an answer."""
+        return "" if trajectory.answer is not None else "no answer"
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """The canonical answer, if the one search found every gold passage."""

@@ -81,18 +81,19 @@ class SearchTags(AgentProtocol):
         required right after a result and nowhere else; the last action is an answer.
         """
         after_result = False
-        answered = False
+        last = ""
         for segment in trajectory.segments:
-            if answered and (segment.author != "prompt") and segment.text.strip():
+            if last == "answer" and segment.text.strip():
                 return "something follows the answer"
             if segment.author == "world":
-                after_result = f"<{self.result}>" in segment.text
+                # What follows a search is its result, even where another system wraps it otherwise.
+                after_result = last == "search" or f"<{self.result}>" in segment.text
             elif segment.author == "policy":
                 fault = self._check_turn(segment, after_result)
                 if fault:
                     return fault
-                answered = self.read(segment.text).kind == "answer"
-        return "" if answered else "no answer"
+                after_result, last = False, self.read(segment.text).kind
+        return "" if last == "answer" else "no answer"
 
     def _check_turn(self, segment: Segment, after_result: bool) -> str:
         blocks = find_tags(segment.text, self.tags)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
-from sleuth.metrics.answers import cover_exact_match_characters, exact_match, f1, rules_for
+from sleuth.metrics.answers import cover_exact_match_characters, exact_match, f1, golds_of, rules_for
 from sleuth.rewards.base import Findings, Reward
 from sleuth.text import contains
 from sleuth.types import Score, Trajectory
@@ -46,7 +46,7 @@ class AnswerReward(Reward):
         if trajectory.answer is None:
             return 0.0
         measure = exact_match if self.measure == "em" else f1
-        return measure(trajectory.answer, trajectory.question.answers, rules_for(self.rule))
+        return measure(trajectory.answer, golds_of(trajectory.question), rules_for(self.rule))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class AnswerOrEvidenceReward(AnswerReward):
         if trajectory.answer is None:
             return 0.0
         notes = "\n".join(trajectory.bodies(self.tag))
-        golds = trajectory.question.answers
-        if self.containment == "characters":
+        golds = golds_of(trajectory.question)
+        if self.containment == "characters" and golds:
             return self.bonus if cover_exact_match_characters(notes, golds, self.rule) else 0.0
         return self.bonus if any(contains(notes, gold) for gold in golds) else 0.0

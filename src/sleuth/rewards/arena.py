@@ -15,8 +15,9 @@ import msgspec
 
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
+from sleuth.judges.base import yes_or_no
 from sleuth.judges.llm import LLMJudge
-from sleuth.metrics.answers import exact_match, f1, rules_for
+from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
 from sleuth.protocols.arena import RELEVANCE, reference_numbers
 from sleuth.rewards.base import Findings, Reward
 from sleuth.text import neutralise
@@ -49,6 +50,8 @@ class FormatAndAccuracyReward(Reward):
             raise ConfigError(f"reward measure must be 'em', 'f1' or 'judge', not {self.measure!r}")
         if (self.measure == "judge") != (self.judge is not None):
             raise ConfigError(f"measure 'judge' and a judge need each other; measure is {self.measure!r}")
+        if self.judge is not None and not isinstance(self.judge, LLMJudge):
+            raise ConfigError(f"the judge of answers must be an LLM judge, which {self.judge!r} is not")
         rules_for(self.rule)
 
     def score(
@@ -61,9 +64,9 @@ class FormatAndAccuracyReward(Reward):
         accuracies = self.accuracy(trajectories)
         return [self._score(t, accuracy) for t, accuracy in zip(trajectories, accuracies, strict=True)]
 
-    def _score(self, trajectory: Trajectory, accuracy: float | None) -> Score:
-        if accuracy is None:
-            return Score(0.0, {}, invalid="the judge gave no verdict on the answer")
+    def _score(self, trajectory: Trajectory, accuracy: float | str) -> Score:
+        if isinstance(accuracy, str):
+            return Score(0.0, {}, invalid=accuracy)
         parts = {"format": self.format(trajectory), "accuracy": accuracy}
         return Score(sum(parts.values()), parts)
 
@@ -71,20 +74,20 @@ class FormatAndAccuracyReward(Reward):
         """R_fmt: 1 if the response obeys the protocol's grammar from start to end, else 0."""
         return float(not trajectory.malformed)
 
-    def accuracy(self, trajectories: Sequence[Trajectory]) -> list[float | None]:
-        """R_acc of each, 0 without an answer; None where the judge gave no verdict.
+    def accuracy(self, trajectories: Sequence[Trajectory]) -> list[float | str]:
+        """R_acc of each, 0 without an answer; why there is none where the judge gave no verdict.
 
         Of the answer alone, whatever the format is, as in the released code.
         """
         if self.judge is None:
             measure = f1 if self.measure == "f1" else exact_match
             rules = rules_for(self.rule)
-            return [measure(t.answer, t.question.answers, rules) for t in trajectories]
+            return [measure(t.answer, golds_of(t.question), rules) for t in trajectories]
         asked = [(i, judge_prompt(t)) for i, t in enumerate(trajectories) if t.answer is not None]
-        verdicts = self.judge.ask([prompt for _, prompt in asked])
-        found: list[float | None] = [0.0] * len(trajectories)
+        verdicts = yes_or_no(self.judge, [prompt for _, prompt in asked], "the answer")
+        found: list[float | str] = [0.0] * len(trajectories)
         for (i, _), verdict in zip(asked, verdicts, strict=True):
-            found[i] = None if verdict is None else float(verdict)
+            found[i] = verdict if isinstance(verdict, str) else float(verdict)
         return found
 
 
@@ -102,7 +105,7 @@ class ArenaReward(FormatAndAccuracyReward):
         if self.relevance_measure not in ("paper", "f1"):
             raise ConfigError(f"relevance_measure must be 'paper' or 'f1', not {self.relevance_measure!r}")
 
-    def _score(self, trajectory: Trajectory, accuracy: float | None) -> Score:
+    def _score(self, trajectory: Trajectory, accuracy: float | str) -> Score:
         """Parts: format, accuracy, relevance, bonus. Invalid where R_rel does not exist for the question."""
         if reason := unusable_gold(trajectory):
             return Score(0.0, {}, invalid=reason)
@@ -157,10 +160,10 @@ def unusable_gold(trajectory: Trajectory) -> str:
     sample must not train instead.
     """
     if not trajectory.question.gold_ids:
-        return "the question names no gold passage"
+        return "gold_ids: the question names no gold passage"
     shown = {passage.id for passage in references(trajectory)}
     missing = [gold for gold in trajectory.question.gold_ids if gold not in shown]
-    return f"gold passage {missing[0]!r} is not among the {len(shown)} references" if missing else ""
+    return f"gold_ids: {missing[0]!r} is not among the {len(shown)} references" if missing else ""
 
 
 def cited_passages(trajectory: Trajectory) -> tuple[set[str], int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sleuth.engines.base import Engine
 from sleuth.types import Score, Trajectory
@@ -24,6 +25,9 @@ class Findings:
 
 class Reward(ABC):
     """Scores a batch of trajectories."""
+
+    by_step: ClassVar[bool] = False
+    """True: it scores every action, so that Score.steps says how the total came about."""
 
     @abstractmethod
     def score(

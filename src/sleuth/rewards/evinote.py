@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sleuth.engines.base import Engine
-from sleuth.errors import ConfigError, JudgeError
-from sleuth.judges.base import Judge
-from sleuth.metrics.answers import exact_match, rules_for
+from sleuth.errors import ConfigError, RewardError
+from sleuth.judges.base import Judge, entailments
+from sleuth.metrics.answers import exact_match, golds_of, rules_for
 from sleuth.rewards.base import Findings, Reward
 from sleuth.types import Question, Score, Trajectory
 
@@ -85,19 +85,18 @@ class EviNoteReward(Reward):
     ) -> list[Score]:
         """Parts: answer, entailment (0 where neither given nor needed), format, notes."""
         given = [f.entailment for f in findings] if findings else [None] * len(trajectories)
+        if len(given) != len(trajectories):
+            raise RewardError(f"{len(given)} findings for {len(trajectories)} trajectories")
         for value in given:
             if value is not None and not 0 <= value <= 1:
-                raise ConfigError(f"entailment must be a probability in [0, 1], not {value}")
+                raise RewardError(f"entailment must be a probability in [0, 1], not {value}")
         asked = [i for i, t in enumerate(trajectories) if given[i] is None and self._needs_verdict(t)]
-        verdicts, fault = self._judged([trajectories[i] for i in asked])
-        judged = dict(zip(asked, verdicts, strict=True))
+        judged = dict(zip(asked, self._judged([trajectories[i] for i in asked]), strict=True))
         scores = []
-        for i, trajectory in enumerate(trajectories):
-            known = given[i] if given[i] is not None else judged.get(i, 0.0)
-            if known is None:
-                scores.append(Score(0.0, {}, fault or "the judge gave no verdict on the last note"))
-            else:
-                scores.append(self._total(trajectory, known))
+        for i, (trajectory, known) in enumerate(zip(trajectories, given, strict=True)):
+            verdict = judged.get(i, 0.0) if known is None else known
+            fault = verdict if isinstance(verdict, str) else ""
+            scores.append(Score(0.0, {}, fault) if fault else self._total(trajectory, float(verdict)))
         return scores
 
     def _total(self, trajectory: Trajectory, entailment: float) -> Score:
@@ -127,7 +126,7 @@ class EviNoteReward(Reward):
 
     def answer(self, trajectory: Trajectory) -> float:
         """Exact match of the final answer, 0 or 1."""
-        return exact_match(trajectory.answer, trajectory.question.answers, rules_for(self.rule))
+        return exact_match(trajectory.answer, golds_of(trajectory.question), rules_for(self.rule))
 
     def is_formatted(self, trajectory: Trajectory) -> bool:
         """The gate's condition; "none" asks for no more than an answer."""
@@ -156,31 +155,26 @@ class EviNoteReward(Reward):
 
     def _needs_verdict(self, trajectory: Trajectory) -> bool:
         """Whether R_EQR changes the total; a blank note supports nothing and is not asked about."""
-        if self.eqr == "none" or not trajectory.question.answers:
+        if self.eqr == "none" or not golds_of(trajectory.question):
             return False
         if self.eqr == "always":
             return True
         notes = trajectory.bodies(self.note)
         return bool(notes) and bool(notes[-1].strip()) and self._base(trajectory) is not None
 
-    def _judged(self, trajectories: Sequence[Trajectory]) -> tuple[list[float | None], str]:
-        """R_EQR (eq. 4) of each, None where a verdict is missing, and why the judge as a whole failed."""
-        if not trajectories:
-            return [], ""
+    def _judged(self, trajectories: Sequence[Trajectory]) -> list[float | str]:
+        """R_EQR (eq. 4) of each; where it cannot be had, the reason."""
         if self.judge is None:
-            return [None] * len(trajectories), "no entailment judge is set: reward.judge"
+            return ["no entailment judge is set: reward.judge"] * len(trajectories)
         pairs = [self.pairs(trajectory) for trajectory in trajectories]
-        try:
-            verdicts = iter(self.judge.entailment([pair for own in pairs for pair in own]))
-        except JudgeError as error:
-            return [None] * len(trajectories), str(error)
-        return [_best([next(verdicts) for _ in own]) for own in pairs], ""
+        verdicts = iter(entailments(self.judge, [pair for own in pairs for pair in own], "the last note"))
+        return [_best([next(verdicts) for _ in own]) for own in pairs]
 
     def pairs(self, trajectory: Trajectory) -> list[tuple[str, str]]:
         """(last note, claim) for each gold that counts; a missing note is "None", as in the released code."""
         notes = trajectory.bodies(self.note)
         note = notes[-1].strip() if notes else "None"
-        golds = trajectory.question.answers[: 1 if self.golds == "first" else None]
+        golds = golds_of(trajectory.question)[: 1 if self.golds == "first" else None]
         claims = [_claim(self.claim, gold, trajectory.question) for gold in golds]
         return [(self._blanked(note), self._blanked(claim)) for claim in claims]
 
@@ -194,7 +188,9 @@ def _claim(template: str, gold: str, question: Question) -> str:
     return re.sub(r"\{gold\}|\{question\}", lambda found: filled[found[0]], template)
 
 
-def _best(verdicts: Sequence[float | None]) -> float | None:
-    """The largest; None if any verdict is missing or no number, since it could have been the largest."""
-    known = [v for v in verdicts if v is not None and math.isfinite(v)]
-    return max(known) if known and len(known) == len(verdicts) else None
+def _best(verdicts: Sequence[float | str]) -> float | str:
+    """The largest; if any is missing, why, since it could have been the largest."""
+    known = [verdict for verdict in verdicts if not isinstance(verdict, str)]
+    if len(known) == len(verdicts):
+        return max(known)
+    return next(verdict for verdict in verdicts if isinstance(verdict, str))

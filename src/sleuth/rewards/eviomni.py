@@ -123,7 +123,7 @@ class EviOmniReward(Reward):
             ]
             if open_ and engine is None:
                 found.append(
-                    f"the answer from the {open_[0]} alone is neither given nor can be generated: no engine"
+                    f"probes.{open_[0]}: the answer from the {open_[0]} alone is neither given nor can be generated: no engine"
                 )
                 continue
             found.append(dict(answers))

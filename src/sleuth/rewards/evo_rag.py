@@ -13,17 +13,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import ClassVar
 
 from sleuth.encoders.base import Encoder
 from sleuth.encoders.minilm import MiniLM
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
+from sleuth.judges.base import YesNoJudge
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
 from sleuth.protocols.base import NOTHING_TO_DROP
 from sleuth.registry import nearest
 from sleuth.rewards.base import Findings, Reward
 from sleuth.rewards.curriculum import PARTS, Curriculum
-from sleuth.rewards.sufficiency import Evidence, YesNoJudge, by_gold, by_judge
+from sleuth.rewards.sufficiency import Evidence, by_gold, by_judge
 from sleuth.types import Action, Hit, Score, StepScore, Trajectory
 
 FREE_UNTIL = 0.3
@@ -46,6 +48,8 @@ class EvoRAGReward(Reward):
     """Verifies refusals; None = the gold documents do."""
     rule: str = "default"
     """Whose official answer rules apply to r_ans: a data set's name, such as "hotpotqa"."""
+
+    by_step: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for part in self.parts:
@@ -82,7 +86,7 @@ class EvoRAGReward(Reward):
     ) -> Score:
         if faults := [verdict for verdict in enough.values() if isinstance(verdict, str)]:
             return Score(math.nan, {}, faults[0])
-        if "retrieval" in self.parts and (fault := _gold_fault(trajectory)):
+        if fault := self._gold_fault(trajectory):
             return Score(math.nan, {}, fault)
         steps = []
         for number, action in enumerate(trajectory.actions, 1):
@@ -117,6 +121,22 @@ class EvoRAGReward(Reward):
             return 0.0
         golds, rules = golds_of(trajectory.question), rules_for(self.rule)
         return (exact_match(action.text, golds, rules) + f1(action.text, golds, rules)) / 2
+
+    def _gold_fault(self, trajectory: Trajectory) -> str:
+        """Why what the question knows of its gold documents cannot score a search or a refusal, or ""."""
+        question = trajectory.question
+        searched = "retrieval" in self.parts and trajectory.searches > 0
+        has_refusal = any(action.kind == "refuse" for action in trajectory.actions)
+        refused = "refusal" in self.parts and self.judge is None and has_refusal
+        if not question.answerable or not (searched or refused):
+            return ""
+        if searched and not question.gold_ids:
+            return "gold_ids: the question names no gold documents, so its searches cannot be scored"
+        given = {passage.id for passage in question.passages}
+        if trajectory.searches and not (given or trajectory.tokens or trajectory.hits):
+            return "passages: the transcript comes without passages, so what its searches found is unknown"
+        lost = [gold for gold in question.gold_ids if given and gold not in given]
+        return f"gold_ids: {lost[0]!r} points to no passage of the question" if lost else ""
 
     def _overlaps(self, trajectories: Sequence[Trajectory]) -> list[dict[int, float]]:
         """Of each trajectory: step → the largest cosine of its query with an earlier one; the first has none."""
@@ -178,17 +198,3 @@ def found_before(trajectory: Trajectory, action: Action) -> tuple[Hit, ...]:
 def cumulative(score: Score) -> list[float]:
     """The weighted return after each step."""
     return list(accumulate(step.total for step in score.steps))
-
-
-def _gold_fault(trajectory: Trajectory) -> str:
-    """Why a search of this question cannot be told good from bad, or ""."""
-    question = trajectory.question
-    if not trajectory.searches or not question.answerable:
-        return ""
-    if not question.gold_ids:
-        return "the question names no gold documents, so its searches cannot be scored"
-    given = {passage.id for passage in question.passages}
-    if not given and not trajectory.tokens and not trajectory.hits:
-        return "the transcript comes without passages, so what its searches found is unknown"
-    lost = [gold for gold in question.gold_ids if given and gold not in given]
-    return f"gold id {lost[0]!r} points to no passage of the question" if lost else ""

@@ -8,23 +8,15 @@ otherwise dropping good evidence and then refusing would earn the reward for hon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
-from sleuth.errors import JudgeError
+from sleuth.judges.base import YesNoJudge, yes_or_no
 from sleuth.types import Hit, Question
 
 PROMPT = (
     "Question: {question}\n\nDocuments:\n{documents}\n\n"
     "Do these documents hold enough evidence to answer the question? Reply with yes or no only."
 )
-
-
-@runtime_checkable
-class YesNoJudge(Protocol):
-    """Answers yes-or-no questions."""
-
-    def ask(self, prompts: Sequence[str]) -> list[bool | None]:
-        """One verdict per prompt, in order; None where no verdict can be had."""
 
 
 class Evidence(NamedTuple):
@@ -45,15 +37,7 @@ def by_gold(evidence: Evidence) -> bool:
 
 def by_judge(judge: YesNoJudge, evidence: Sequence[Evidence]) -> list[bool | str]:
     """The judge's verdicts; in place of one that cannot be had, the reason."""
-    if not evidence:
-        return []
-    try:
-        verdicts = judge.ask([write_prompt(item) for item in evidence])
-    except JudgeError as error:
-        return [str(error) or "the judge of refusals failed"] * len(evidence)
-    if len(verdicts) != len(evidence):
-        raise JudgeError(f"the judge gave {len(verdicts)} verdicts for {len(evidence)} prompts")
-    return ["the judge gave no verdict on a refusal" if v is None else v for v in verdicts]
+    return yes_or_no(judge, [write_prompt(item) for item in evidence], "a refusal")
 
 
 def write_prompt(evidence: Evidence) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from sleuth.errors import RolloutError
 from sleuth.protocols.base import NOTHING_TO_DROP, AgentProtocol, find_tags
 from sleuth.rollouts.backtrack import drop, last_search
-from sleuth.text import contains
+from sleuth.text import contains, neutralise
 from sleuth.types import Action, Author, Ending, Field, Hit, Passage, Question, Segment, Trajectory
 
 AUTHORS: dict[str, Author] = {"model": "policy", "environment": "world"}
@@ -20,16 +21,17 @@ def read_transcript(
 ) -> Trajectory:
     """Read (by, text) pairs, `by` being "model" or "environment"; only the model's are searched for actions.
 
-    Which of the question's passages a result shows is read off its text, as `shown_in` says.
-    Raises RolloutError for an unknown author.
+    A text may come in pieces: see `join_pieces`. Which of the question's passages a result shows
+    is read off its text, as `shown_in` says. Raises RolloutError for an unknown author.
     """
+    for number, (by, _) in enumerate(segments):
+        if by not in AUTHORS:
+            raise RolloutError(f"segments[{number}].by must be 'model' or 'environment', not {by!r}")
     read: list[Segment] = [Segment("prompt", question.text)]
     actions: list[Action] = []
     fields: list[Field] = []
     turns: list[str] = []
-    for by, text in segments:
-        if by not in AUTHORS:
-            raise RolloutError(f"segments[{len(read) - 1}].by must be 'model' or 'environment', not {by!r}")
+    for by, text in join_pieces(protocol, segments):
         index = len(read)
         hits = shown_in(text, question.passages) if by == "environment" else ()
         read.append(Segment(AUTHORS[by], text, hits=hits))
@@ -54,15 +56,54 @@ def read_transcript(
     return replace(trajectory, malformed=protocol.check(trajectory))
 
 
+def join_pieces(protocol: AgentProtocol, segments: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The segments with what was cut joined again, as an episode of ours would hold them.
+
+    Whatever the environment says in a row is one text. A turn of the model goes on until one of
+    the protocol's stop strings, or until the environment speaks: else a tag that is cut in two
+    would be lost, and every piece count as a step. Where turns count by their number (`decide`
+    looks at earlier ones), every segment is a turn.
+    """
+    by_number = type(protocol).decide is not AgentProtocol.decide
+    for by, run in groupby(segments, key=lambda segment: segment[0]):
+        texts = [text for _, text in run]
+        if by == "environment":
+            yield by, "".join(texts)
+        else:
+            yield from ((by, turn) for turn in (texts if by_number else _turns(protocol, texts)))
+
+
+def _turns(protocol: AgentProtocol, texts: Sequence[str]) -> list[str]:
+    """Pieces the model wrote in a row, as turns; white space behind a finished turn belongs to it."""
+    turns = [""]
+    for text in texts:
+        if text.strip() and _is_finished(protocol, turns[-1]):
+            turns.append(text)
+        else:
+            turns[-1] += text
+    return turns
+
+
+def _is_finished(protocol: AgentProtocol, turn: str) -> bool:
+    """Whether a stop string ended the turn: it stands at its end, or behind an action."""
+    if not any(stop in turn for stop in protocol.stops):
+        return False
+    return turn.rstrip().endswith(tuple(protocol.stops)) or protocol.read(turn).kind != "invalid"
+
+
 def shown_in(text: str, passages: Sequence[Passage]) -> tuple[Hit, ...]:
     """The passages that a result shows: by "(Title: …)" where the result names titles, or by their text.
 
     Titles count only where they are marked as such: a title such as "France" also occurs inside
-    other passages.
+    other passages. They may stand in quotation marks, as in Search-R1's corpus.
     """
     flat = " ".join(text.split())
     return tuple(Hit(p, 0.0) for p in passages if _is_titled(flat, p.title) or contains(flat, p.text))
 
 
 def _is_titled(text: str, title: str) -> bool:
-    return bool(title.strip()) and f"(Title: {' '.join(title.split())})" in text
+    plain = " ".join(title.split())
+    if len(plain) > 2 and plain[0] == plain[-1] == '"':
+        plain = plain[1:-1].strip()
+    written = {plain, " ".join(neutralise(plain).split())} - {""}
+    return any(f"(Title: {mark}{name}{mark})" in text for name in written for mark in ("", '"'))
