@@ -18,7 +18,7 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.loop import run_episodes
 from sleuth.text import contains, normalise
-from sleuth.types import Hit, Question, Trajectory
+from sleuth.types import Hit, Passage, Question, Trajectory
 
 
 @dataclass(frozen=True)
@@ -65,29 +65,43 @@ class Agent:
     retriever: Retriever
 
     @classmethod
-    def load(cls, recipe: Recipe, *, index: str, model: str = "") -> Agent:
-        """An agent over an index. `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>"."""
+    def load(cls, recipe: Recipe, *, index: str = "", model: str = "") -> Agent:
+        """An agent over an index, if its recipe searches one.
+
+        `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>".
+        """
         retriever = recipe.retriever.at(index) if index else recipe.retriever
+        if retriever.unplaced:
+            raise ConfigError(f"{recipe.name} searches an index and none is named: --index DIR")
         if retriever.at("").unplaced:  # it searches an index, whichever
             retriever.search(["ready"], 1)  # a missing or damaged index must be said before a model is loaded
         return cls(recipe, open_engine(model or recipe.scale.model), retriever)
 
-    def ask(self, question: str) -> Reply:
-        """Answer one question greedily. Raises DataError if it is empty, EngineError if it does not fit the model."""
-        return self.ask_all([question])[0]
+    def ask(self, question: str, passages: Sequence[Passage] = ()) -> Reply:
+        """Answer one question greedily; `passages` come with it, for recipes that read given ones.
 
-    def ask_all(self, questions: Sequence[str]) -> list[Reply]:
-        """Answer several questions side by side."""
+        Raises DataError if the question is empty, EngineError if it does not fit the model,
+        RetrievalError if the recipe reads given passages and there are none.
+        """
+        return self.ask_all([question], passages)[0]
+
+    def ask_all(self, questions: Sequence[str], passages: Sequence[Passage] = ()) -> list[Reply]:
+        """Answer several questions side by side, all with the same given passages."""
         if any(not question.strip() for question in questions):
             raise DataError("the question is empty")
         groups = run_episodes(
-            [Question(f"ask-{i}", text.strip(), ()) for i, text in enumerate(questions)],
+            [asked(text, passages, i) for i, text in enumerate(questions)],
             protocol=self.recipe.protocol,
             engine=self.engine,
             retriever=self.retriever,
             limits=Limits.of(self.recipe.scale),
         )
         return [Reply(_served(trajectory)) for (trajectory,) in groups]
+
+
+def asked(text: str, passages: Sequence[Passage] = (), number: int = 0) -> Question:
+    """A question of which nothing is known but its text and the passages given with it."""
+    return Question(f"ask-{number}", text.strip(), (), tuple(passages))
 
 
 def _served(trajectory: Trajectory) -> Trajectory:

@@ -2,6 +2,7 @@ import pytest
 
 from sleuth.errors import ConfigError
 from sleuth.protocols.eviomni import EviOmni, tag_fault
+from sleuth.rewards.answer import AnswerReward
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question
 
@@ -73,3 +74,11 @@ def test_a_demonstration_obeys_the_grammar():
 def test_bad_sections(sections: tuple[str, ...]):
     with pytest.raises(ConfigError):
         EviOmni(instruction="", sections=sections)
+
+
+@pytest.mark.parametrize("said", [[], [("model", "")], [("model", " \n ")]])
+def test_a_reader_that_answers_nothing_has_no_answer(said: list[tuple[str, str]]):
+    reader = EviOmni(instruction="{question}\n{passages}", sections=())
+    trajectory = read_transcript(reader, QUESTION, said)
+    assert (trajectory.answer, trajectory.malformed) == (None, "no answer")
+    assert AnswerReward("f1").score([trajectory])[0].total == 0.0

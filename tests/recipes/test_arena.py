@@ -10,7 +10,7 @@ from sleuth.engines.scripted import ByteTokenizer
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.recipes.arena import RECIPES
+from sleuth.recipes.arena_variants import RECIPES
 from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.limits import Limits
 

@@ -9,7 +9,8 @@ from sleuth.cli import main
 from sleuth.protocols.demonstration import write_turn
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.recipes.evinote_rag import RECIPES, SCRIPT
+from sleuth.recipes.evinote_rag import SCRIPT
+from sleuth.recipes.evinote_variants import RECIPES
 from sleuth.rewards.evinote import EviNoteReward
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question

@@ -6,7 +6,8 @@ import pytest
 
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
-from sleuth.recipes.eviomni import PAPER, RECIPES
+from sleuth.recipes.eviomni import PAPER
+from sleuth.recipes.eviomni_variants import RECIPES
 
 
 def test_the_papers_settings():

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sleuth.cli.output import print_json
-from sleuth.types import Action
+from sleuth.cli.output import print_json, warn
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.types import Action, Passage
+
+if TYPE_CHECKING:
+    from sleuth.recipe import Recipe
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     parser.add_argument("question")
-    parser.add_argument("--index", required=True, metavar="DIR", help="an index built by 'sleuth index'")
+    parser.add_argument("--index", default="", metavar="DIR", help="an index built by 'sleuth index'")
+    parser.add_argument(
+        "--passages",
+        metavar="SRC",
+        help="passages to give with the question: a .jsonl file, a document or a folder",
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--run", type=Path, metavar="RUN", help="a run folder with a trained model")
     source.add_argument(
@@ -33,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     spec = arguments.recipe or (str(arguments.run) if arguments.run else "eval-rar/cpu")
     recipe = load_recipe(spec).with_settings(arguments.set)
     model = str(run_model(arguments.run)) if arguments.run else arguments.model
-    reply = Agent.load(recipe, index=arguments.index, model=model).ask(arguments.question)
+    passages = _given(recipe, arguments.question, arguments.passages)
+    reply = Agent.load(recipe, index=arguments.index, model=model).ask(arguments.question, passages)
     trajectory = reply.trajectory
     if arguments.json:
         print_json(
@@ -55,6 +66,24 @@ def run(arguments: argparse.Namespace) -> int:
         trajectory.actions,
     )
     return 0
+
+
+def _given(recipe: Recipe, question: str, source: str | None) -> list[Passage]:
+    """The passages to give with the question. What is wrong with them is said before a model is loaded."""
+    from sleuth.agent import asked
+    from sleuth.corpora import open_corpus
+
+    passages = list(open_corpus(source).passages(warn)) if source else []
+    try:
+        recipe.retriever.for_question(asked(question, passages))
+    except RetrievalError as error:
+        if passages:
+            raise
+        raise ConfigError(
+            f"{recipe.name}: {error}: give passages with --passages SRC, or search an index with "
+            "--set retriever=bm25 --index DIR"
+        ) from error
+    return passages
 
 
 def _show(answer: str | None, evidence: list[tuple[str, str, str]], actions: tuple[Action, ...]) -> None:

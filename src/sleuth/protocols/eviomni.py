@@ -80,7 +80,12 @@ class EviOmni(AgentProtocol):
         return passage_lines([hit.passage for hit in hits])
 
     def check(self, trajectory: Trajectory) -> str:
-        """ "" if the policy wrote every section exactly once and in order (text between them is no fault)."""
+        """ "" if the policy wrote every section exactly once and in order (text between them is no fault).
+
+        A reply without tags has no other duty than to say something.
+        """
+        if not self.sections:
+            return PlainRAG().check(trajectory)
         return tag_fault("".join(s.text for _, s in trajectory.policy_segments()), self.sections)
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:

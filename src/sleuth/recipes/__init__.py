@@ -18,17 +18,17 @@ from sleuth.recipe import Recipe
 from sleuth.registry import nearest, resolve
 
 RECIPES = {
-    "arena": "sleuth.recipes.arena:RECIPES",
+    "arena": "sleuth.recipes.arena_variants:RECIPES",
     "autorefine": "sleuth.recipes.autorefine:RECIPES",
     "cot": "sleuth.recipes.baselines:COT",
     "direct": "sleuth.recipes.baselines:DIRECT",
     "eval-rar": "sleuth.recipes.eval_rar:RECIPES",
-    "evinote-rag": "sleuth.recipes.evinote_rag:RECIPES",
+    "evinote-rag": "sleuth.recipes.evinote_variants:RECIPES",
+    "eviomni": "sleuth.recipes.eviomni_variants:RECIPES",
     "evo-rag": "sleuth.recipes.evo_rag_variants:RECIPES",
-    "eviomni": "sleuth.recipes.eviomni:RECIPES",
     "ircot": "sleuth.recipes.baselines:IRCOT",
     "iter-retgen": "sleuth.recipes.baselines:ITER_RETGEN",
-    "r1": "sleuth.recipes.baselines:R1",
+    "r1": "sleuth.recipes.r1:RECIPES",
     "rag": "sleuth.recipes.rag:RECIPES",
     "search-o1": "sleuth.recipes.baselines:SEARCH_O1",
     "search-r1": "sleuth.recipes.search_r1:RECIPES",

@@ -70,6 +70,7 @@ CPU = PAPER.but(
         result="documents",
         invalid_message="\nI must search or answer.\n",
     ),
+    retriever=search_r1.CPU.retriever,
     algorithm=search_r1.CPU.algorithm,
     scale=search_r1.CPU.scale,
 )

@@ -1,4 +1,4 @@
-"""The baselines of the papers' tables: prompted methods, R1 without retrieval, and supervised answers.
+"""The baselines of the papers' tables that need no reward: prompted methods, and supervised answers.
 
 All of them run in the same episodes, with the same retriever, data and scoring as the methods they
 are compared with. What each paper leaves open, and where ours differs: docs/methods/baselines.md.
@@ -7,7 +7,7 @@ are compared with. What each paper leaves open, and where ours differs: docs/met
 from typing import Any
 
 from sleuth.protocols.base import AgentProtocol
-from sleuth.protocols.direct import ChainOfThought, Direct, ThinkThenAnswer
+from sleuth.protocols.direct import ChainOfThought, Direct
 from sleuth.protocols.ircot import IRCoT
 from sleuth.protocols.iter_retgen import IterRetGen
 from sleuth.protocols.search_o1 import SearchO1
@@ -94,24 +94,3 @@ SEARCH_O1 = _pair(
     paper=(SearchO1(), {"max_steps": 21, "max_new_tokens": 1024, "max_context": 16_384}),
     cpu=(SearchO1(max_searches=2), {"max_steps": 5, "max_new_tokens": 96}),
 )
-
-# R1 is trained as Search-R1 is, with everything about searching left out (Search-R1, §4.1).
-R1_INSTRUCTION = (
-    "Answer the given question. First reason inside <think> and </think>. Then give the answer inside <answer> and "
-    "</answer>, in a few words. Question: {question}"
-)
-R1_PAPER = search_r1.PAPER.but(
-    name="r1/paper",
-    protocol=ThinkThenAnswer(instruction=R1_INSTRUCTION),
-    retriever=NoRetriever(),
-    source="R1 (DeepSeek-AI 2025) as in Search-R1 (Jin et al. 2025), Table 2",
-).sized(max_steps=1)
-R1_CPU = search_r1.CPU.but(
-    name="r1/cpu",
-    protocol=ThinkThenAnswer(
-        instruction="Answer the question. Think in <think></think>. Give the final answer in <answer></answer>."
-    ),
-    retriever=NoRetriever(),
-    source=R1_PAPER.source,
-).sized(max_steps=1)
-R1 = {"paper": R1_PAPER, "cpu": R1_CPU}

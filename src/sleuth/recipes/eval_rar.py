@@ -65,6 +65,7 @@ CPU = PAPER.but(
         invalid_message="\nMy action is wrong. Let me try again.\n",
         script=search_r1.SCRIPT,
     ),
+    retriever=search_r1.CPU.retriever,
     algorithm=search_r1.CPU.algorithm,
     scale=search_r1.CPU.scale,
 )

@@ -1,21 +1,17 @@
 """EviNote-RAG: after every search, take a marked note; the last note must entail the answer.
 
-Dai et al., "EviNote-RAG", eqs. 4-8, §4.4; the ablations of Tables 2 to 5 are variants of the same
-recipe. Base, their first row, is the recipe search-r1. "code" follows the released code where it
-differs from the paper; prompts are ours, since the paper prints none.
+Dai et al., "EviNote-RAG", eqs. 4-8, §4.4. Prompts are ours, since the paper prints none. The released
+code's ways and the ablations: evinote_variants.
 """
 
 from dataclasses import replace
 
 from sleuth.judges.lexical import LexicalJudge
 from sleuth.judges.nli import NLIJudge
-from sleuth.protocols.base import AgentProtocol
 from sleuth.protocols.demonstration import Script
 from sleuth.protocols.search_tags import SearchTags
-from sleuth.recipe import Recipe
 from sleuth.recipes import search_r1
-from sleuth.rewards.base import Reward
-from sleuth.rewards.evinote import CODE_CLAIM, EviNoteReward
+from sleuth.rewards.evinote import EviNoteReward
 
 _SEARCH = (
     "Answer the given question. Reason inside <think> and </think> first. If you lack some knowledge, search with "
@@ -25,11 +21,6 @@ _ANSWER = (
     "You can search several times. When the evidence is enough, give a short final answer between <answer> and "
     "</answer>. Question: {question}"
 )
-_NAIVE = "After each result, summarise it concisely between <summary> and </summary>. "
-_EVIDENCE = (
-    "After each result, write only what is relevant to the answer between <evidence> and </evidence>. "
-)
-_FORCED = "After each result you must write a summary between <summary> and </summary>, or you earn nothing. "
 _NOTES = (
     "After each result, take notes between <summary> and </summary>: keep only what helps to answer, mark key "
     "information with * and uncertain information with -, and say so if nothing useful was found. "
@@ -41,7 +32,7 @@ SCRIPT = Script(
 )
 
 
-def _protocol(notes: str, note: str = "summary") -> SearchTags:
+def protocol(notes: str, note: str = "summary") -> SearchTags:
     return SearchTags(
         instruction=_SEARCH + notes + _ANSWER,
         note=note,
@@ -50,12 +41,14 @@ def _protocol(notes: str, note: str = "summary") -> SearchTags:
     )
 
 
+# §4.4 names a DistilBERT of 144 M parameters and no checkpoint; this is a public one of that family.
+JUDGE = NLIJudge("typeform/distilbert-base-uncased-mnli")
+
 PAPER = search_r1.PAPER.but(
     name="evinote-rag/paper",
-    protocol=_protocol(_NOTES),
+    protocol=protocol(_NOTES),
     reward=EviNoteReward(
-        # §4.4 names a DistilBERT of 144 M parameters and no checkpoint; this is a public one of that family.
-        judge=NLIJudge("typeform/distilbert-base-uncased-mnli"),
+        judge=JUDGE,
         partial=0.1,  # eq. 5
     ),
     algorithm=replace(
@@ -82,46 +75,6 @@ PAPER = search_r1.PAPER.but(
     source="EviNote-RAG (Dai et al.), eqs. 4-8, section 4.4, appendices A-C",
 )
 
-CODE = PAPER.but(
-    name="evinote-rag/code",
-    variant="code",
-    reward=EviNoteReward(
-        judge=NLIJudge("microsoft/deberta-v2-xlarge-mnli"),
-        eqr="always",
-        gate="note",
-        marks="code",
-        claim=CODE_CLAIM,
-        golds="first",
-        blank_above=512,
-    ),
-    algorithm=search_r1.ALGORITHM,
-).sized(lr=1e-6, lr_warmup=0.078, batch=300, steps=565, max_steps=5)  # 4 searches
-
-
-def _ablation(name: str, reward: Reward, protocol: AgentProtocol = PAPER.protocol) -> Recipe:
-    return PAPER.but(name=f"evinote-rag/{name}", protocol=protocol, reward=reward)
-
-
-# The exact match alone, whatever the notes are.
-_PLAIN = EviNoteReward(gate="none", marks="none", eqr="none")
-# Force Summary: no note, no reward; no marks are asked for (appendix A.1).
-_FORCE = EviNoteReward(gate="note", marks="none", eqr="none")
-
-# The paper's tables 2 to 5, row by row.
-ABLATIONS = {
-    "ns": _ablation("ns", _PLAIN, _protocol(_NAIVE)),
-    "ne": _ablation("ne", replace(_PLAIN, note="evidence"), _protocol(_EVIDENCE, "evidence")),
-    "fs": _ablation("fs", _FORCE, _protocol(_FORCED)),
-    # 0.1 with probability 1/3 for a wrong answer (appendix B.1)
-    "fs-sr": _ablation("fs-sr", replace(_FORCE, stochastic=1 / 3), _protocol(_FORCED)),
-    "fs-eqr": _ablation(
-        "fs-eqr",
-        replace(_FORCE, eqr="gated", judge=NLIJudge("typeform/distilbert-base-uncased-mnli")),
-        _protocol(_FORCED),
-    ),
-    "sen": _ablation("sen", EviNoteReward(eqr="none")),
-}
-
 # Two cores and SmolLM2-135M. The lexical judge, since on attribution it beats the small judge that
 # can be trained here (docs/methods/judges.md); "--set reward.judge=small" uses that one.
 CPU = PAPER.but(
@@ -137,9 +90,8 @@ CPU = PAPER.but(
         invalid_message="\nI must search or answer.\n",
         script=SCRIPT,
     ),
+    retriever=search_r1.CPU.retriever,
     reward=EviNoteReward(judge=LexicalJudge()),
     algorithm=replace(search_r1.ALGORITHM, group_size=4, beta=0.0),
     scale=search_r1.CPU.scale,
 )
-
-RECIPES = {"paper": PAPER, "code": CODE, **ABLATIONS, "cpu": CPU}

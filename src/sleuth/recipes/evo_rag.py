@@ -2,17 +2,13 @@
 
 Ji et al., "Curriculum-Guided Reinforcement Learning for Efficient Multi-Hop Retrieval-Augmented
 Generation". Step rewards §3.2, preference model §3.3, DPO §3.4, curriculum §3.5 and §3.6; the
-ablations are in evo_rag_variants. What the paper leaves open is marked "ours".
+ablations and the CPU scale are in evo_rag_variants. What the paper leaves open is marked "ours".
 """
 
-from dataclasses import replace
-
 from sleuth.algorithms.dpo import DPO
-from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.encoders.minilm import MiniLM
 from sleuth.protocols.evo_rag import EvoRAG
 from sleuth.recipe import Recipe
-from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.rewards.curriculum import Curriculum
 from sleuth.rewards.evo_rag import EvoRAGReward
@@ -52,8 +48,8 @@ ALGORITHM = DPO(
 PAPER = Recipe(
     name="evo-rag/paper",
     protocol=PROTOCOL,
-    # The paper: RRF of BM25 and BGE. There is no dense retriever yet, so this is BM25 alone, over the
-    # paragraphs of each question: those are what the gold documents of r_ret are among.
+    # BM25 over each question's paragraphs, which hold the gold documents of r_ret. §4.1 fuses BM25 and BGE
+    # over a corpus it does not name: evo-rag/rrf, for an index whose ids are those of the gold documents.
     retriever=GivenParagraphs(),
     reward=REWARD,
     algorithm=ALGORITHM,
@@ -74,43 +70,4 @@ PAPER = Recipe(
         save_every=1,
     ),
     source="EVO-RAG (Ji et al.), §3, Table 1, Algorithm 1",
-)
-
-# Two CPU cores and SmolLM2-135M: a short instruction, four steps, queries compared by their words.
-CPU = PAPER.but(
-    name="evo-rag/cpu",
-    variant="cpu",
-    protocol=EvoRAG(
-        "Answer the question. Think in <think></think>, then take one action: <search>query</search>, <backtrack/> "
-        "to drop the last search, <answer></answer>, or <refuse>reason</refuse> if nothing answers it. Results come "
-        "in <information></information>.",
-        invalid_message="\nI must take one action.\n",
-        backtrack_message="\n(dropped)\n",
-        detours=0.2,
-    ),
-    retriever=BM25(),
-    reward=replace(
-        REWARD, curriculum=replace(CURRICULUM, max_steps=5), encoder=LexicalEncoder(), rule="factbook"
-    ),
-    algorithm=replace(ALGORITHM, update_pairs=8, questions=0, dev_questions=40),
-    scale=Scale(
-        model="smollm2-135m-instruct",
-        train_data="factbook:train",
-        eval_data="factbook:dev",
-        top_k=2,
-        max_steps=5,
-        max_new_tokens=80,
-        max_passage_tokens=256,
-        max_context=1536,
-        warm_start_examples=120,
-        warm_start_batch=4,
-        warm_start_lr=1e-4,
-        steps=4,
-        batch=6,
-        rollout_batch=50,
-        micro_batch_tokens=2048,
-        lr=5e-6,
-        eval_questions=100,
-        save_every=1,
-    ),
 )

@@ -1,9 +1,15 @@
-"""EVO-RAG's schedules and ablations: the paper's recipe with one thing changed, Tables 4 to 6."""
+"""EVO-RAG's schedules and ablations, the paper's recipe with one thing changed (Tables 4 to 6), and its CPU scale."""
 
 from dataclasses import replace
 
+from sleuth.encoders.lexical import LexicalEncoder
+from sleuth.encoders.sentence import SentenceEncoder
+from sleuth.protocols.evo_rag import EvoRAG
 from sleuth.recipe import Recipe
-from sleuth.recipes.evo_rag import ALGORITHM, CPU, CURRICULUM, PAPER, REWARD
+from sleuth.recipes.evo_rag import ALGORITHM, CURRICULUM, PAPER, REWARD
+from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.hybrid import Hybrid
+from sleuth.scale import Scale
 
 
 def _with(name: str, **changes: object) -> Recipe:
@@ -31,4 +37,54 @@ AS_PRINTED = PAPER.but(
     name="evo-rag/reference-free", algorithm=replace(ALGORITHM, reference_free=True)
 )  # §3.4's formula has no reference policy
 
-RECIPES = {"paper": PAPER, **SCHEDULES, **ABLATIONS, "reference-free": AS_PRINTED, "cpu": CPU}
+RRF = PAPER.but(
+    name="evo-rag/rrf", retriever=Hybrid(encoder=SentenceEncoder("bge-base-en-v1.5"))
+)  # §4.1 names BGE without a size
+
+# Two CPU cores and SmolLM2-135M: a short instruction, four steps, queries compared by their words.
+CPU = PAPER.but(
+    name="evo-rag/cpu",
+    variant="cpu",
+    protocol=EvoRAG(
+        "Answer the question. Think in <think></think>, then take one action: <search>query</search>, <backtrack/> "
+        "to drop the last search, <answer></answer>, or <refuse>reason</refuse> if nothing answers it. Results come "
+        "in <information></information>.",
+        invalid_message="\nI must take one action.\n",
+        backtrack_message="\n(dropped)\n",
+        detours=0.2,
+    ),
+    retriever=BM25(),
+    reward=replace(
+        REWARD, curriculum=replace(CURRICULUM, max_steps=5), encoder=LexicalEncoder(), rule="factbook"
+    ),
+    algorithm=replace(ALGORITHM, update_pairs=8, questions=0, dev_questions=40),
+    scale=Scale(
+        model="smollm2-135m-instruct",
+        train_data="factbook:train",
+        eval_data="factbook:dev",
+        top_k=2,
+        max_steps=5,
+        max_new_tokens=80,
+        max_passage_tokens=256,
+        max_context=1536,
+        warm_start_examples=120,
+        warm_start_batch=4,
+        warm_start_lr=1e-4,
+        steps=4,
+        batch=6,
+        rollout_batch=50,
+        micro_batch_tokens=2048,
+        lr=5e-6,
+        eval_questions=100,
+        save_every=1,
+    ),
+)
+
+RECIPES = {
+    "paper": PAPER,
+    **SCHEDULES,
+    **ABLATIONS,
+    "reference-free": AS_PRINTED,
+    "rrf": RRF,
+    "cpu": CPU,
+}

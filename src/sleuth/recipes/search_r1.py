@@ -1,17 +1,19 @@
 """Search-R1: learn to search from the exact match of the final answer alone.
 
-Jin et al. 2025, "Search-R1". Settings of the released v0.2 GRPO run, except where the paper's
-text and the code are known to disagree: one on-policy update per batch, no entropy bonus, no
-top-p, real stop strings, and an answer that is read from the response only.
+Jin et al. 2025, "Search-R1". Settings of the released v0.2 GRPO script ("code"); docs/methods/search-r1.md
+says where we differ from it on purpose.
 """
 
 from dataclasses import replace
 
 from sleuth.algorithms.grpo import GRPO
+from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.protocols.demonstration import Script
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipe import Recipe
+from sleuth.recipes.cpu_scale import SEARCH_AGENT
 from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.dense import Dense
 from sleuth.rewards.answer import AnswerReward
 from sleuth.scale import Scale
 
@@ -30,36 +32,37 @@ INVALID = (
 )
 
 ALGORITHM = GRPO(
-    group_size=5,  # n_agent
-    epsilon=0.2,
-    beta=0.001,
-    kl="k3",
-    scale="std",
-    aggregation="sequence",
-    num_updates=1,  # exactly on-policy; the released scripts make ten optimiser steps a batch
+    group_size=5,  # code
+    epsilon=0.2,  # code
+    beta=0.001,  # code
+    kl="k3",  # code, "low_var_kl"
+    scale="std",  # code: (r - mean) / (std + 1e-6)
+    aggregation="sequence",  # DeepSeekMath, eq. 3; the code averages the tokens of a micro-batch
+    num_updates=1,  # ours: exactly on-policy; the code makes ten optimiser steps a batch
 )
 
 PAPER = Recipe(
     name="search-r1/paper",
     protocol=SearchTags(instruction=INSTRUCTION, invalid_message=INVALID),
-    retriever=BM25(),  # the paper: E5-base-v2 over the 2018 Wikipedia dump; any index or server fits this slot
+    # E5 over the 2018 Wikipedia dump (§4.3): "sleuth index --wiki18 … --dense e5-base-v2"; any other fits the slot.
+    retriever=Dense(encoder=SentenceEncoder("e5-base-v2")),
     reward=AnswerReward(),
     algorithm=ALGORITHM,
     scale=Scale(
-        model="Qwen/Qwen2.5-3B",
+        model="Qwen/Qwen2.5-3B",  # the paper's smaller one
         train_data="hub:RUC-NLPIR/FlashRAG_datasets/nq:train@nq+hub:hotpotqa/hotpot_qa/distractor:train@hotpotqa",
         eval_data="hub:hotpotqa/hotpot_qa/distractor:validation@hotpotqa",
-        top_k=3,
-        max_steps=5,  # 4 searches, then one turn that cannot search
-        max_new_tokens=500,
-        max_passage_tokens=500,
-        max_context=4096,
-        temperature=1.0,
-        steps=1005,
-        batch=512,
-        lr=1e-6,
-        lr_warmup=0.285,
-        gradient_checkpointing=True,
+        top_k=3,  # code
+        max_steps=5,  # code: 4 searches, then one turn that cannot search
+        max_new_tokens=500,  # code, a turn
+        max_passage_tokens=500,  # code, a result
+        max_context=4096,  # code
+        temperature=1.0,  # code
+        steps=1005,  # code
+        batch=512,  # code
+        lr=1e-6,  # code
+        lr_warmup=0.285,  # code
+        gradient_checkpointing=True,  # code
     ),
     source="Search-R1 (Jin et al. 2025), eq. 3 and 4, appendix on training; released v0.2 GRPO scripts",
 )
@@ -67,10 +70,8 @@ PAPER = Recipe(
 # Quotes of a dozen words: every token that a demonstration teaches is paid for in each rollout.
 SCRIPT = Script(quote_words=12)
 
-# Two CPU cores and SmolLM2-135M: a shorter instruction of our own and no example answer, since
-# every prompt token is paid for in each update and a small model repeats an example; two passages
-# a search; no KL term, whose weight of 0.001 decides nothing in tens of steps but whose reference
-# would have to be computed for every rollout, those of groups without any advantage included.
+# Two CPU cores and SmolLM2-135M: every prompt token is paid for in each update, and a small model repeats an
+# example answer. No KL term: 0.001 decides nothing in tens of steps, and every rollout would need its reference.
 CPU = PAPER.but(
     name="search-r1/cpu",
     variant="cpu",
@@ -82,28 +83,9 @@ CPU = PAPER.but(
         invalid_message="\nI must search or answer.\n",
         script=SCRIPT,
     ),
+    retriever=BM25(),
     algorithm=replace(ALGORITHM, beta=0.0),
-    scale=Scale(
-        model="smollm2-135m-instruct",
-        train_data="factbook:train",
-        eval_data="factbook:dev",
-        top_k=2,
-        max_steps=4,
-        max_new_tokens=80,
-        max_passage_tokens=256,
-        max_context=1536,
-        warm_start_examples=80,
-        warm_start_batch=4,
-        warm_start_lr=1e-4,
-        steps=40,
-        batch=4,
-        rollout_batch=50,
-        micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
-        lr=1e-5,
-        lr_warmup=0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
-        eval_questions=100,
-        save_every=5,
-    ),
+    scale=SEARCH_AGENT,
 )
 
 RECIPES = {"paper": PAPER, "cpu": CPU}

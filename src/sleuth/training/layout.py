@@ -56,12 +56,13 @@ class Bundle:
 def row(index: int, trajectory: Trajectory) -> Row | None:
     """Tokens and policy positions of a trajectory; None if it holds no policy token.
 
-    Raises TrainingError for a trajectory with a backtrack: its tokens in a row are the context
-    of nothing that was written after it. `unfold` gives it in parts that can be trained on.
+    Raises TrainingError for a trajectory with a backtrack or a new context: its tokens in a row are
+    the context of nothing that was written after it. `unfold` gives it in parts that can be trained on.
     """
     if trajectory.has_drops:
         raise TrainingError(
-            f"question {trajectory.question.id!r}: an episode that backtracked has no single context to train on"
+            f"question {trajectory.question.id!r}: an episode that backtracked or began a new context has no single "
+            "context to train on"
         )
     targets = tuple(position for position, own in enumerate(trajectory.loss_mask) if own)
     return Row(index, tuple(trajectory.tokens[: targets[-1] + 1]), targets) if targets else None

@@ -1,0 +1,25 @@
+"""What search agents share on two CPU cores with SmolLM2-135M: two short passages a search, four short turns."""
+
+from sleuth.scale import Scale
+
+SEARCH_AGENT = Scale(
+    model="smollm2-135m-instruct",
+    train_data="factbook:train",
+    eval_data="factbook:dev",
+    top_k=2,
+    max_steps=4,
+    max_new_tokens=80,
+    max_passage_tokens=256,
+    max_context=1536,
+    warm_start_examples=80,
+    warm_start_batch=4,
+    warm_start_lr=1e-4,
+    steps=40,
+    batch=4,
+    rollout_batch=50,
+    micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
+    lr=1e-5,
+    lr_warmup=0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
+    eval_questions=100,
+    save_every=5,
+)

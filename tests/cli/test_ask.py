@@ -1,0 +1,56 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+
+PASSAGES = [
+    {"id": "p1", "title": "Emma", "text": "Emma is a novel by Ann Bell."},
+    {"id": "p2", "title": "Tea", "text": "Tea is a drink."},
+]
+
+
+@pytest.fixture
+def passages(tmp_path: Path) -> str:
+    path = tmp_path / "passages.jsonl"
+    path.write_text("".join(json.dumps(passage) + "\n" for passage in PASSAGES))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--recipe", "search-r1/cpu"], "search-r1/cpu searches an index and none is named: --index DIR"),
+        ([], "eval-rar/cpu searches an index"),
+        (["--recipe", "arena/cpu"], "--passages SRC"),
+        (["--recipe", "arena/cpu", "--index", "somewhere"], "--set retriever=bm25 --index DIR"),
+        (["--recipe", "eviomni/read"], "set retriever.path"),
+        (["--recipe", "arena/cpu", "--passages", "nowhere.jsonl"], "nowhere.jsonl"),
+    ],
+)
+def test_what_is_missing_is_said_before_a_model_is_loaded(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["ask", "Who wrote Emma?", *arguments, "--model", "no/such-model"]) == 1
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert len(captured.err.splitlines()) == 1
+
+
+def test_no_retrieval_needs_no_index(tiny_model: Path, capsys: pytest.CaptureFixture[str]):
+    asked = ["ask", "Who wrote Emma?", "--recipe", "direct/cpu", "--model", str(tiny_model), "--json"]
+    assert main([*asked, "--set", "scale.max_new_tokens=4"]) == 0
+    reply = json.loads(capsys.readouterr().out)
+    assert set(reply) == {"answer", "evidence", "steps", "valid", "ending"}
+    assert reply["evidence"] == []
+
+
+def test_passages_are_given_with_the_question(
+    tiny_model: Path, passages: str, capsys: pytest.CaptureFixture[str]
+):
+    asked = ["ask", "Who wrote Emma?", "--recipe", "arena/cpu", "--passages", passages, "--json"]
+    small = ["--set", "scale.max_new_tokens=4", "--set", "scale.max_context=1000"]
+    assert main([*asked, *small, "--model", str(tiny_model)]) == 0
+    reply = json.loads(capsys.readouterr().out)
+    assert [passage["id"] for passage in reply["evidence"]] == ["p1", "p2"]
