@@ -138,6 +138,8 @@ def _build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
     for key in values:
         if key not in known:
             raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, known)}")
+    if missing := [key for key in getattr(kind, "needed", ()) if key not in values]:
+        raise ConfigError(f"{where}: {', '.join(missing)} missing")
     hints = get_type_hints(kind)
     ready = {}
     for key, value in values.items():

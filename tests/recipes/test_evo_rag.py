@@ -66,6 +66,17 @@ def test_settings_reach_the_curriculum():
         load_recipe("evo-rag").with_settings(["reward.curriculum.answer=1.0"])
 
 
+@pytest.mark.parametrize("weights", ["left out", [], [1.0, 2.0], None, [1.0, 2.0, "much"], [0.1, 0.2, -1.0]])
+def test_a_curriculum_with_weights_missing_is_refused(weights: object):
+    data = msgspec.json.decode(msgspec.json.encode(PAPER.to_dict()))
+    curriculum = data["reward"]["curriculum"]
+    curriculum["answer"] = weights
+    if weights == "left out":
+        del curriculum["answer"]
+    with pytest.raises(ConfigError, match=r"answer"):
+        Recipe.from_dict(data)
+
+
 def test_ablations_change_the_reward_only():
     assert RECIPES["backtrack-only"].reward != PAPER.reward
     assert RECIPES["backtrack-only"].but(name=PAPER.name, reward=PAPER.reward) == PAPER

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sleuth import recipes
 from sleuth.errors import ConfigError
 from sleuth.recipes import load_recipe, recipe_file, recipe_names
 
@@ -53,6 +54,21 @@ def test_paper_and_cpu_scale_share_the_method():
         paper, cpu = load_recipe(name), load_recipe(f"{name}/cpu")
         assert paper.reward == cpu.reward
         assert replace(paper.algorithm, beta=0.0) == cpu.algorithm  # type: ignore[type-var]
+
+
+def test_a_method_is_one_short_file():
+    files = [path for path in Path(recipes.__file__).parent.glob("*.py") if path.name != "__init__.py"]
+    assert len(files) > 10
+    assert {path.name: n for path in files if (n := len(path.read_text().splitlines())) > 100} == {}
+
+
+def test_every_paper_scale_says_where_it_comes_from():
+    for name in recipe_names():
+        recipe = load_recipe(name)
+        assert recipe.source
+        assert recipe.variant in ("paper", "code", "cpu")
+        if recipe.variant == "cpu":
+            assert recipe.scale.model == "smollm2-135m-instruct"
 
 
 def test_eval_rar_follows_the_paper():

@@ -39,12 +39,24 @@ PAPER = search_r1.PAPER.but(
         invalid_message="\nMy action is wrong. Let me try again.\n",  # Algorithm 1, line 22
     ),
     reward=REWARD,
-    scale=replace(
+    algorithm=replace(
+        search_r1.ALGORITHM,
+        group_size=5,  # A.2
+        epsilon=0.2,  # A.2
+        beta=0.001,  # A.2
+        kl="k3",  # ours
+        aggregation="sequence",  # eq. 6
+    ),
+    scale=replace(  # model, data and retriever are Search-R1's (§5.1)
         search_r1.PAPER.scale,
+        top_k=3,  # §5.1
+        max_steps=5,  # N: ours
+        max_new_tokens=512,  # ours
         steps=200,  # §5.1
-        max_steps=5,  # N: our choice
-        max_new_tokens=512,  # our choice
-        lr_warmup=0.0,
+        batch=512,  # A.2
+        lr=1e-6,  # A.2
+        lr_warmup=0.0,  # ours: the paper names none
+        gradient_checkpointing=True,  # A.2
     ),
     source="Eval-RAR (Yu et al.), Algorithm 1, eqs. 2-6, appendix A",
 )

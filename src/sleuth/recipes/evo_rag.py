@@ -62,11 +62,12 @@ PAPER = Recipe(
         max_new_tokens=256,  # ours
         max_passage_tokens=500,  # ours
         max_context=16384,  # ours
+        temperature=1.0,  # ours
         steps=10,  # most cycles of a stage; ours: the stop rule ends it
         batch=1000,  # all questions in every cycle: one epoch
         lora_rank=16,  # §3.4 says LoRA; the rank is ours
         lr=5e-6,  # §3.4
-        gradient_checkpointing=True,
+        gradient_checkpointing=True,  # ours: memory only
         save_every=1,
     ),
     source="EVO-RAG (Ji et al.), §3, Table 1, Algorithm 1",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from sleuth.errors import ConfigError
 
@@ -48,6 +48,9 @@ class Curriculum:
     """η."""
     answer: tuple[float, ...] = (0.05, 0.10, 1.00)
     """κ."""
+
+    needed: ClassVar[tuple[str, ...]] = PARTS
+    """What a curriculum in JSON must name: a weight left out by mistake would silently be Table 1's."""
 
     def __post_init__(self) -> None:
         if self.schedule not in get_args(Schedule):
