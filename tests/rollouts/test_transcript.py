@@ -42,6 +42,14 @@ def test_titles_may_have_lost_quotation_marks_or_tags(kept: str, written: str):
     assert len(shown_in(f"<information>Doc 1(Title: {written}) cut</information>", (passage,))) == 1
 
 
+def test_passages_that_share_a_title_are_told_apart_by_their_text():
+    first, second = (
+        Passage(i, "Paris", f"{i} is what this part is about, and it goes on and on.") for i in "ab"
+    )
+    cut = "Doc 1(Title: Paris) y is what this part is about, and"
+    assert [hit.passage.id for hit in shown_in(cut, (first, second))] == ["y"]
+
+
 TAGS = SearchTags(instruction="{question}", note="evaluate")
 M, E = "model", "environment"
 

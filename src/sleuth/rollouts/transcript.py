@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -14,6 +15,8 @@ from sleuth.types import Action, Author, Ending, Field, Hit, Passage, Question, 
 
 AUTHORS: dict[str, Author] = {"model": "policy", "environment": "world"}
 """The words of the transcript format for who wrote a segment."""
+_BEGINNING = 8
+"""Words by which passages of one title are told apart where a result cuts them short."""
 
 
 def read_transcript(
@@ -95,10 +98,21 @@ def shown_in(text: str, passages: Sequence[Passage]) -> tuple[Hit, ...]:
     """The passages that a result shows: by "(Title: …)" where the result names titles, or by their text.
 
     Titles count only where they are marked as such: a title such as "France" also occurs inside
-    other passages. They may stand in quotation marks, as in Search-R1's corpus.
+    other passages. They may stand in quotation marks, as in Search-R1's corpus. Of passages that
+    share a title, those whose text is shown at least in its beginning.
     """
     flat = " ".join(text.split())
-    return tuple(Hit(p, 0.0) for p in passages if _is_titled(flat, p.title) or contains(flat, p.text))
+    titles = Counter(passage.title for passage in passages)
+    return tuple(
+        Hit(p, 0.0)
+        for p in passages
+        if contains(flat, p.text)
+        or (_is_titled(flat, p.title) and (titles[p.title] == 1 or contains(flat, _beginning(p.text))))
+    )
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text.split()[:_BEGINNING])
 
 
 def _is_titled(text: str, title: str) -> bool:
