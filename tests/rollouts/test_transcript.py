@@ -44,7 +44,7 @@ def test_titles_may_have_lost_quotation_marks_or_tags(kept: str, written: str):
 
 def test_passages_that_share_a_title_are_told_apart_by_their_text():
     first, second = (
-        Passage(i, "Paris", f"{i} is what this part is about, and it goes on and on.") for i in "ab"
+        Passage(i, "Paris", f"{i} is what this part is about, and it goes on and on.") for i in "xy"
     )
     cut = "Doc 1(Title: Paris) y is what this part is about, and"
     assert [hit.passage.id for hit in shown_in(cut, (first, second))] == ["y"]
