@@ -1,7 +1,7 @@
 """Caller: one JSON request to one server, however often that takes: time-outs, retries, hedging, a breaker.
 
-Busy (429, 503) is waited for as long as the server asks; only silence and failure count against it. A
-refusal (another 4xx) is final: asking again would be refused again.
+Busy (429, or 503 with Retry-After) is waited for as long as the server asks; only silence and failure count
+against it. A refusal (another 4xx) is final: asking again would be refused again.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from sleuth.retrievers.breaker import Breaker
 if TYPE_CHECKING:
     import httpx
 
-_BUSY = {429, 503}
-"""The server lives and asks for patience."""
-_FAILING = {408, 425, 500, 502, 504}
+_PASSING = {408, 425, 429, 500, 502, 503, 504}
+"""Statuses after which the same request may succeed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,9 +109,14 @@ class Caller:
                 )
             try:
                 answer = self._hedged(content) if self._how.hedge_s else self._send(content)
+            except RetrievalError:
+                self._breaker.succeeded()  # it refuses, so it lives
+                raise
             except _FaultError as fault:
                 problem = str(fault)
-                if not fault.busy:
+                if fault.busy:
+                    self._breaker.succeeded()
+                else:
                     self._breaker.failed()
                 if attempt + 1 < self._how.attempts:
                     self._sleep(pause_s(attempt, fault.asked_s))
@@ -154,9 +158,11 @@ class Caller:
         except httpx.HTTPError as error:
             raise _FaultError(_silence(error)) from error
         status = response.status_code
-        if status in _BUSY or status in _FAILING:
-            asked = retry_after(response.headers.get("Retry-After", ""))
-            raise _FaultError(f"status {status}: {_said(response)}", asked, busy=status in _BUSY)
+        if status in _PASSING:
+            asked = response.headers.get("Retry-After", "")
+            # 503 without it is what a proxy says whose server is gone.
+            busy = status == 429 or (status == 503 and bool(asked))
+            raise _FaultError(f"status {status}: {_said(response)}", retry_after(asked), busy=busy)
         if status != 200:
             raise RetrievalError(f"{self.name} refused the request: status {status}: {_said(response)}")
         try:
