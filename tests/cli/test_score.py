@@ -93,3 +93,101 @@ def test_an_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert printed.out == ""
     assert len(printed.err.strip().splitlines()) == 1
     assert "mixes data sets, none of them squad2: hotpotqa (1), nq (1)" in printed.err
+
+
+CITED = [
+    {
+        "id": "a",
+        "prediction": "Paris is in France [1].",
+        "answers": ["x"],
+        "passages": ["Paris is in France."],
+    },
+    {
+        "id": "b",
+        "prediction": "Rome is old [1].",
+        "answers": ["x"],
+        "passages": [{"title": "T", "text": "Cats."}],
+    },
+    {"id": "c", "prediction": "No citation here.", "answers": ["x"], "passages": []},
+    {"id": "d", "prediction": None, "answers": ["x"], "passages": ["unread"]},
+    {"id": "e", "prediction": "x", "answers": ["x"]},
+]
+
+
+def test_citations_are_judged_where_passages_are_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _file(tmp_path / "p.jsonl", CITED)
+    assert main(["score", "--dataset", "default", "--input", path, "--judge", "lexical", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["citation_recall"]["value"], told["citation_recall"]["n"]) == (pytest.approx(1 / 3), 3)
+    assert told["citation_precision"]["value"] == pytest.approx(1 / 3)
+    assert told["citations"] == {
+        "judge": "lexical",
+        "answers": 4,
+        "without_sentence": 1,
+        "unjudged": 0,
+        "failure": "",
+    }
+    assert told["em"]["n"] == 5
+
+
+def test_a_judge_that_fails_costs_the_citation_scores_and_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _file(tmp_path / "p.jsonl", CITED)
+    nowhere = str(tmp_path / "no-judge")
+    assert main(["score", "--dataset", "default", "--input", path, "--judge", nowhere, "--json"]) == 0
+    printed = capsys.readouterr()
+    told = json.loads(printed.out)
+    assert (told["citation_recall"]["value"], told["citations"]["unjudged"]) == (None, 4)
+    assert told["em"]["value"] == 0.2
+    (line,) = [line for line in printed.err.splitlines() if "citation" in line]
+    assert line.startswith("sleuth: 4 of 4 answers have no citation score: judge ")
+    assert "no-judge" in line
+
+
+def test_a_judge_without_passages_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path / "p.jsonl", CITED[-1:])
+    assert main(["score", "--dataset", "default", "--input", path, "--judge", "lexical"]) == 1
+    assert capsys.readouterr().err.strip() == (
+        "sleuth: judge lexical has nothing to judge: no row carries passages"
+    )
+
+
+@pytest.mark.parametrize("passages", ["text", [1], [{"title": "T"}], [{"title": 1, "text": "x"}]])
+def test_passages_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], passages: Any
+) -> None:
+    path = _file(tmp_path / "p.jsonl", [{"prediction": "x", "answers": ["x"], "passages": passages}])
+    arguments = ["score", "--dataset", "default", "--input", path]
+    assert main([*arguments, "--judge", "lexical"]) == 1
+    assert "passages" in capsys.readouterr().err
+    assert main(arguments) == 0
+
+
+def test_rows_of_other_data_sets_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"prediction": "x", "answers": ["x"]}
+    path = _file(
+        tmp_path / "p.jsonl",
+        [{**row, "dataset": "nq"}, {**row, "dataset": "hotpotqa"}, {**row, "dataset": "nq"}],
+    )
+    assert main(["score", "--dataset", "hotpotqa", "--input", path, "--json"]) == 0
+    printed = capsys.readouterr()
+    told = json.loads(printed.out)
+    assert (told["n"], told["problems"]) == (1, {"other_dataset": 2})
+    assert "sleuth: 2 of the rows are of another data set" in printed.err.splitlines()
+
+
+def test_null_and_absent_predictions_are_wrong_without_gold_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"prediction": "x", "answers": ["x"]}, {"prediction": None, "answers": ["x"]}, {"answers": ["x"]}]
+    path = _file(tmp_path / "p.jsonl", rows)
+    assert main(["score", "--dataset", "nq", "--input", path, "--json"]) == 0
+    printed = capsys.readouterr()
+    told = json.loads(printed.out)
+    assert (told["n"], told["missing"], told["em"]["value"]) == (3, 2, pytest.approx(1 / 3))
+    assert printed.err.splitlines() == ["sleuth: 2 of 3 questions have no prediction and count as wrong"]

@@ -15,7 +15,7 @@ import pytest
 
 from sleuth.engines.base import Engine, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
-from sleuth.errors import BusyError, ConfigError, DataError, EngineError
+from sleuth.errors import BusyError, ConfigError, DataError, EngineError, JudgeError
 from sleuth.evaluation.records import Record
 from sleuth.evaluation.result import load_evaluation, summarise
 from sleuth.evaluation.runner import Progress
@@ -294,6 +294,25 @@ def test_rewards_that_do_not_exist_are_left_out_with_a_count(world: Any, tmp_pat
     scored = {t.question.id: t.score for t in result.trajectories()}
     assert scored["q0"] == Score(0.5, {"x": 0.5})
     assert scored["q1"] == Score(0.0, {}, "the judge did not answer")
+
+
+def test_a_judge_that_fails_costs_the_rewards_and_nothing_else(world: Any, tmp_path: Path) -> None:
+    class Broken(Reward):
+        """Its judge cannot be reached."""
+
+        def score(
+            self,
+            trajectories: Sequence[Trajectory],
+            engine: Engine | None = None,
+            findings: Sequence[Findings] | None = None,
+        ) -> list[Score]:
+            """Never."""
+            raise JudgeError("no judge")
+
+    result = world.run(tmp_path, world.questions(3), world.knows(bool), reward=Broken())
+    assert (result["reward"].value, result["reward"].left_out) == (None, 3)
+    assert result["em"].n == 3
+    assert [row["invalid"] for row in _lines(tmp_path / "rewards.jsonl")] == ["no judge"] * 3
 
 
 def test_progress_shows_the_running_score_and_the_time_left(world: Any, tmp_path: Path) -> None:

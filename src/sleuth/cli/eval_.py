@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from sleuth.cli.evaluating import add_arguments, engine_of, experiment_of, model_of, output_of, recipe_of
+from sleuth.cli.evaluating import (
+    add_arguments,
+    engine_of,
+    experiment_of,
+    model_of,
+    output_of,
+    recipe_of,
+    warn_of,
+)
 from sleuth.cli.output import print_figures, print_json
 
 
@@ -22,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     output = output_of(arguments, recipe, "eval")
     experiment = experiment_of(arguments, recipe, output.parent)
     evaluation = experiment.evaluate(output.name, engine_of(arguments, model))
+    warn_of(evaluation)
     if arguments.json:
         print_json({"folder": str(output), **headline(evaluation), "settings": evaluation.settings})
     else:

@@ -11,6 +11,7 @@ from sleuth.cli.output import warn
 
 if TYPE_CHECKING:
     from sleuth.engines.base import Engine
+    from sleuth.evaluation.result import Evaluation
     from sleuth.experiment import Experiment
     from sleuth.recipe import Recipe
 
@@ -95,3 +96,17 @@ def experiment_of(arguments: argparse.Namespace, recipe: Recipe, folder: Path) -
     )
     _ = experiment.retriever, experiment.eval_questions
     return experiment
+
+
+def warn_of(evaluation: Evaluation) -> None:
+    """Remarks on what counts as wrong, or is left out, through no decision of the model."""
+    from sleuth.evaluation.result import read_scores
+
+    if evaluation.faults:
+        warn(
+            f"{evaluation.faults} of {evaluation.n} episodes failed from outside and count as wrong; "
+            f"the first: {evaluation.fault_examples[0]}"
+        )
+    missing = [score.invalid for score in read_scores(evaluation.folder).values() if score.invalid]
+    if len(missing) > evaluation.faults:
+        warn(f"{len(missing)} of {evaluation.n} episodes have no reward; the first: {missing[0]}")

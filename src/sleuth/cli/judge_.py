@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     train.add_argument("--epochs", type=int, default=3)
     train.add_argument("--seed", type=int, default=0)
     score = actions.add_parser("score", help="accuracy of a judge on labelled pairs")
-    score.add_argument("judge", help="lexical, small, or a classifier's folder or name")
+    score.add_argument("judge", help="lexical, small, openai:<url>#<model>, or a classifier's folder or name")
     score.add_argument("data", nargs="+", type=Path, metavar="PAIRS.jsonl")
     score.add_argument("--json", action="store_true", help="machine-readable output")
 
@@ -48,12 +48,10 @@ def _train(arguments: argparse.Namespace) -> int:
 
 def _score(arguments: argparse.Namespace) -> int:
     from sleuth.judges.labelled import measure, read_pairs
-    from sleuth.judges.lexical import LexicalJudge
-    from sleuth.judges.nli import NLIJudge
-    from sleuth.judges.small import SmallJudge
+    from sleuth.judges.opening import open_judge
 
     name = arguments.judge
-    judge = LexicalJudge() if name == "lexical" else SmallJudge() if name == "small" else NLIJudge(name)
+    judge = open_judge(name)
     found = {str(path): measure(judge, read_pairs(path)) for path in arguments.data}
     if arguments.json:
         print_json({path: figures._asdict() for path, figures in found.items()})

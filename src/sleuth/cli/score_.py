@@ -41,14 +41,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="the questions that should be answered, as READER:PATH; answers are then taken from there",
     )
+    parser.add_argument(
+        "--judge",
+        default="",
+        metavar="J",
+        help="score citations too: lexical, small, openai:<url>#<model>, or a classifier's folder or name",
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print EM and F1 with n and 95 % intervals, and what else the rows allow."""
+    from sleuth.evaluation.citing import NamedJudge
     from sleuth.evaluation.scores import score_predictions
+    from sleuth.judges.opening import open_judge
 
-    scores = score_predictions(arguments.input, arguments.dataset, gold=arguments.gold)
+    judge = NamedJudge(arguments.judge, open_judge(arguments.judge)) if arguments.judge else None
+    scores = score_predictions(arguments.input, arguments.dataset, gold=arguments.gold, judge=judge)
     _warn(scores)
     if arguments.json:
         print_json(scores.to_dict())
@@ -86,6 +95,11 @@ def _warn(scores: PredictionScores) -> None:
         )
     if scores.gold is not None:
         _warn_of_gold(scores.gold, scores.rules)
+    if (cited := scores.citations) is not None and cited.unjudged:
+        warn(
+            f"{cited.unjudged} of {cited.answers} answers have no citation score: "
+            f"judge {cited.judge} gave no verdict" + (f" ({cited.failure})" if cited.failure else "")
+        )
 
 
 def _warn_of_gold(gold: Gold, rules: Rules) -> None:

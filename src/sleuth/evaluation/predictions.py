@@ -18,6 +18,7 @@ from sleuth.datasets.base import BadRecord
 from sleuth.errors import DataError
 from sleuth.metrics.answers import Rules
 from sleuth.metrics.support import Fact, Triple
+from sleuth.types import Passage
 
 TWIN = "-unanswerable"
 """What our MuSiQue reader adds to the id of a question's unanswerable twin, whose published id is the same."""
@@ -46,6 +47,8 @@ class Row:
     paragraphs: tuple[int, ...] | None = None
     """Predicted indices of supporting paragraphs (MuSiQue)."""
     gold_paragraphs: tuple[int, ...] | None = None
+    passages: tuple[Passage, ...] | None = None
+    """What the prediction's [1], [2] and so on cite."""
 
     @property
     def answerable(self) -> bool:
@@ -67,10 +70,13 @@ class _BadRowError(Exception):
         self.reason = reason
 
 
-def read_rows(path: Path, rules: Rules, *, gold_apart: bool = False) -> Iterator[tuple[int, Row | BadRecord]]:
+def read_rows(
+    path: Path, rules: Rules, *, gold_apart: bool = False, cited: bool = False
+) -> Iterator[tuple[int, Row | BadRecord]]:
     """Every row that is not blank, with its 1-based line. DataError if the file cannot be read.
 
     `gold_apart`: answers come from elsewhere, so rows need none; what they hold of gold answers is ignored.
+    `cited`: passages are wanted; without it the field may hold anything.
     """
     try:
         file = path.open("rb")
@@ -83,12 +89,12 @@ def read_rows(path: Path, rules: Rules, *, gold_apart: bool = False) -> Iterator
             if not line.strip():
                 continue
             try:
-                yield number, _row(line, rules, gold_apart)
+                yield number, _row(line, rules, gold_apart, cited)
             except _BadRowError as error:
                 yield number, BadRecord(str(path), number, error.name, error.reason)
 
 
-def _row(line: bytes, rules: Rules, gold_apart: bool) -> Row:
+def _row(line: bytes, rules: Rules, gold_apart: bool, cited: bool) -> Row:
     values = _object(line)
     prediction = values.get("prediction")
     if prediction is not None and not isinstance(prediction, str):
@@ -114,6 +120,7 @@ def _row(line: bytes, rules: Rules, gold_apart: bool) -> Row:
         gold_triples=_gold_triples(values, "evidences"),
         paragraphs=_indices(values, "predicted_support_idxs"),
         gold_paragraphs=_indices(values, "support_idxs"),
+        passages=_passages(values) if cited else None,
     )
 
 
@@ -217,6 +224,23 @@ def _triple(item: Any, name: str) -> Triple:
         case [str(subject), str(relation), str(thing)]:
             return subject, relation, thing
     raise _BadRowError(name, f"must be [subject, relation, object], not {_kind(item)}")
+
+
+def _passages(values: dict[str, Any]) -> tuple[Passage, ...] | None:
+    """Each is a text, or an object with a text and perhaps a title."""
+    items = _list(values, "passages")
+    if items is None:
+        return None
+    found = []
+    for i, item in enumerate(items):
+        match item:
+            case str():
+                found.append(Passage(str(i + 1), "", item))
+            case {"text": str(text), **rest} if isinstance(rest.get("title") or "", str):
+                found.append(Passage(str(i + 1), rest.get("title") or "", text))
+            case _:
+                raise _BadRowError(f"passages[{i}]", f"must be text or {{title, text}}, not {_kind(item)}")
+    return tuple(found)
 
 
 def _indices(values: dict[str, Any], name: str) -> tuple[int, ...] | None:

@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from sleuth.datasets import DEFAULT_SOURCE, parts_of
+from sleuth.datasets import parts_of
+from sleuth.datasets.splits import split_of
 from sleuth.evaluation.records import read_lines
 from sleuth.evaluation.result import Evaluation, read_json
 
@@ -22,8 +23,6 @@ RECIPE = "recipe.json"
 OWN_RECIPE = "recipe.py"
 METRICS = "metrics.jsonl"
 
-_TRAIN = {"train", "training"}
-_HELD_OUT = {"dev", "devel", "valid", "validation", "val", "test", "eval"}
 _STAMP = re.compile(r"-\d{8}-\d{6}$")
 
 
@@ -86,22 +85,8 @@ def stage_of(evaluation: Evaluation) -> str:
 
 
 def is_training_split(part: str) -> bool:
-    """Whether one part of a source names a training split.
-
-    The last piece of its path that names a split decides, so that "train/dev.json" is none; a name
-    that holds both words ("train_dev.jsonl") is held out.
-    """
-    reader, _, place = part.partition(":")
-    place = place.strip() or DEFAULT_SOURCE.get(reader, "")
-    if reader == "hub":
-        place = place.rpartition("@")[0].partition(":")[2].partition("[")[0]
-    for piece in reversed(re.split(r"[/\\]", place)):
-        words = set(re.findall(r"[a-z]+", piece.lower()))
-        if words & _HELD_OUT:
-            return False
-        if words & _TRAIN:
-            return True
-    return False
+    """Whether one part of a source names a training split."""
+    return split_of(part) == "train"
 
 
 def stamps(evaluation: Evaluation, run: Run) -> tuple[str, ...]:

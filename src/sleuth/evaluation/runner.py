@@ -17,7 +17,7 @@ from typing import Any
 
 from sleuth.datasets.leak import find_leaks
 from sleuth.engines.base import Engine, Sampling
-from sleuth.errors import ConfigError, DataError
+from sleuth.errors import ConfigError, DataError, JudgeError, RewardError
 from sleuth.evaluation.records import Key, LinesWriter, Record, key_of, read_lines, read_records, record_of
 from sleuth.evaluation.result import (
     QUESTIONS,
@@ -218,7 +218,7 @@ class _Session:
             stop = min(self._num_scored + batch, len(reader))
             group = [reader[index] for index in range(self._num_scored, stop)]
             sound = [trajectory for trajectory in group if not trajectory.fault]
-            scores = iter(reward.score(sound, engine) if sound else [])
+            scores = iter(_scores(reward, sound, engine))
             for trajectory in group:
                 score = Score(0.0, {}, trajectory.fault) if trajectory.fault else _finite(next(scores))
                 row = {"id": trajectory.question.id, "dataset": trajectory.question.dataset}
@@ -268,6 +268,16 @@ class _Session:
         for file in (self._trajectories, self._lines, self._rewards):
             file.close()
         self._lock.release()
+
+
+def _scores(reward: Reward, trajectories: Sequence[Trajectory], engine: Engine) -> Sequence[Score]:
+    """The rewards; invalid ones if they cannot be had, since an evaluation does not depend on its judge."""
+    if not trajectories:
+        return []
+    try:
+        return reward.score(trajectories, engine)
+    except (JudgeError, RewardError) as error:
+        return [Score(0.0, {}, str(error) or type(error).__name__) for _ in trajectories]
 
 
 def _finite(score: Score) -> Score:

@@ -15,6 +15,7 @@ from typing import Any
 
 from sleuth.datasets.base import BadRecord
 from sleuth.errors import DataError
+from sleuth.evaluation.citing import CitationFigures, NamedJudge, citation_figures
 from sleuth.evaluation.extra_scores import ExtraScores, extra_scores
 from sleuth.evaluation.gold import Gold, accepted, held_against, load_gold
 from sleuth.evaluation.predictions import Row, read_rows
@@ -45,6 +46,8 @@ class PredictionScores:
     problems: dict[str, int] = field(default_factory=dict)
     """How many rows are bad in which way, and how many gold questions no row answers ("absent")."""
     gold: Gold | None = None
+    citations: CitationFigures | None = None
+    """Only if a judge was given."""
 
     @property
     def n(self) -> int:
@@ -54,7 +57,12 @@ class PredictionScores:
     def measures(self) -> list[tuple[str, Estimate]]:
         """(name, figure) in the order in which to show them."""
         extra = [(name.replace("_", " "), estimate) for name, estimate in self.extra.means.items()]
-        return [("EM", self.em), ("F1", self.f1), *extra]
+        cited = [(name.replace("_", " "), estimate) for name, estimate in self._cited().items()]
+        return [("EM", self.em), ("F1", self.f1), *extra, *cited]
+
+    def _cited(self) -> dict[str, Estimate]:
+        found = self.citations
+        return {"citation_recall": found.recall, "citation_precision": found.precision} if found else {}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -68,8 +76,9 @@ class PredictionScores:
             "n": self.n,
             "em": self.em.to_dict(),
             "f1": self.f1.to_dict(),
-            **{name: estimate.to_dict() for name, estimate in self.extra.means.items()},
+            **{name: estimate.to_dict() for name, estimate in (self.extra.means | self._cited()).items()},
             **self.extra.figures,
+            **({"citations": self.citations.to_dict()} if self.citations else {}),
             "left_out": self.em.left_out,
             "missing": self.missing,
             "several_golds": self.several_golds,
@@ -91,14 +100,17 @@ def _told(bad: Sequence[BadRecord]) -> dict[str, Any]:
     return {"count": len(bad), "first": [str(record) for record in bad[:_NAMED]]}
 
 
-def score_predictions(path: Path, dataset: str, *, gold: str = "") -> PredictionScores:
+def score_predictions(
+    path: Path, dataset: str, *, gold: str = "", judge: NamedJudge | None = None
+) -> PredictionScores:
     """Score a JSON-lines file; `gold` is a source of questions as load_questions reads it, "" for none.
 
-    Raises DataError if the file cannot be read, holds no usable row, or mixes other data sets.
+    With a `judge`, citations of the rows that carry passages are scored too. Raises DataError if the
+    file cannot be read, holds no usable row, mixes other data sets, or has no passages for the judge.
     """
     rules = rules_for(dataset)
     asked = load_gold(gold, rules) if gold else None
-    numbered, bad, problems = _usable(path, rules, gold_apart=asked is not None)
+    numbered, bad, problems = _usable(path, rules, gold_apart=asked is not None, cited=judge is not None)
     rows = [row for _, row in numbered]
     if asked is not None:
         rows, unknown, absent = held_against(numbered, asked, str(path))
@@ -123,16 +135,17 @@ def score_predictions(path: Path, dataset: str, *, gold: str = "") -> Prediction
         extra=extra_scores(rows, rules),
         problems={name: count for name, count in problems.items() if count},
         gold=asked,
+        citations=None if judge is None else citation_figures(rows, judge),
     )
 
 
 def _usable(
-    path: Path, rules: Rules, *, gold_apart: bool
+    path: Path, rules: Rules, *, gold_apart: bool, cited: bool
 ) -> tuple[list[tuple[int, Row]], list[BadRecord], dict[str, int]]:
     """Rows of this data set with their lines, each id once; the others; and how many were bad in which way."""
     read: list[tuple[int, Row]] = []
     bad: list[BadRecord] = []
-    for number, row in read_rows(path, rules, gold_apart=gold_apart):
+    for number, row in read_rows(path, rules, gold_apart=gold_apart, cited=cited):
         if isinstance(row, BadRecord):
             bad.append(row)
         else:

@@ -30,6 +30,8 @@ PACKAGES = {
     "transformers": "transformers",
     "tantivy": "tantivy",
     "numpy": "numpy",
+    "faiss": "faiss-cpu",
+    "httpx": "httpx",
 }
 """Whose versions are recorded: name in the result → distribution."""
 

@@ -5,6 +5,7 @@ The extractor's evaluation folder holds its episodes; each question gets the las
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from sleuth.errors import RetrievalError
-from sleuth.files import lines
+from sleuth.files import lines, whole
 from sleuth.retrievers.all_given import InOrder
 from sleuth.retrievers.base import Retriever
 from sleuth.types import Hit, Passage, Question
@@ -54,8 +55,9 @@ class Evidence(Retriever):
         return InOrder((Passage("evidence", "", body),) if body else ())
 
     def identity(self) -> dict[str, str]:
-        """Where the evidence comes from."""
-        return {"retriever": "evidence", "path": self.path}
+        """Where the evidence comes from, and a hash of it: the same path may hold another evaluation's."""
+        digest = hashlib.sha256(whole(Path(self.path))).hexdigest() if self.path else ""
+        return {"retriever": "evidence", "path": self.path, "sha256": digest}
 
     @cached_property
     def _bodies(self) -> dict[tuple[str, str], str]:

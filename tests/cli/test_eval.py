@@ -1,0 +1,146 @@
+"""sleuth eval of other people's models: any checkpoint and any endpoint under any recipe's protocol."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.recipes import RECIPES
+
+QUESTIONS = [
+    {
+        "id": f"q{i}",
+        "question": f"Who is the mayor of {city}?",
+        "answers": [f"{city}son"],
+        "passages": [{"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."}],
+        "gold_ids": [f"p{i}"],
+        "dataset": "hotpotqa",
+    }
+    for i, city in enumerate(("Arlen", "Brill"))
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    path = tmp_path / "test.jsonl"
+    path.write_text("\n".join(map(json.dumps, QUESTIONS)))
+    return f"jsonl:{path}"
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    """A chat endpoint that always says the same."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            message = {"role": "assistant", "content": "<summary>* a\n- b</summary><answer>Arlenson</answer>"}
+            self.reply({"choices": [{"message": message, "finish_reason": "stop"}]})
+
+        def do_GET(self) -> None:
+            self.reply({"data": [{"id": "m", "max_model_len": 9000}]})
+
+        def reply(self, value: Any) -> None:
+            body = json.dumps(value).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"openai:http://127.0.0.1:{server.server_address[1]}#m"
+    server.shutdown()
+    server.server_close()
+
+
+def evaluated(tmp_path: Path, recipe: str, *more: str) -> tuple[int, dict[str, Any]]:
+    folder = tmp_path / "e"
+    code = main(["eval", recipe, "-o", str(folder), "--json", *more])
+    return code, json.loads((folder / "result.json").read_text()) if code == 0 else {}
+
+
+def test_an_endpoint_under_a_recipe_s_protocol(
+    tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
+    code, told = evaluated(tmp_path, "search-r1/paper", *more)
+    assert code == 0
+    assert json.loads(capsys.readouterr().out)["em"]["value"] == 0.5
+    assert told["settings"]["model"] == endpoint.replace("#", "/v1#")
+    assert told["settings"]["protocol"]["part"] == "SearchTags"
+    assert told["engine"] == {"engine": "OpenAIEngine", "context_length": "9000", "api": "chat"}
+
+
+def test_every_result_names_what_its_figures_depend_on(
+    tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Retrieval, normaliser, decoding, budget and versions, whoever was asked."""
+    more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.top_k=7")
+    _, told = evaluated(tmp_path, "rag/cpu", *more)
+    settings = told["settings"]
+    assert settings["retriever"]["retriever"] == "given"
+    assert {"analyser", "k1", "b"} <= set(settings["retriever"])
+    assert settings["rules"]["hotpotqa"]["normaliser"] == "squad"
+    assert settings["decoding"] == {"method": "greedy", "temperature": 0.0, "top_p": 1.0}
+    assert settings["limits"]["top_k"] == 7
+    assert {"max_steps", "max_new_tokens", "max_passage_tokens", "max_context"} <= set(settings["limits"])
+    assert settings["questions"]["n"] == 2
+    assert {"python", "sleuth", "numpy", "httpx"} <= set(told["versions"])
+    assert told["source"] == data
+
+
+def test_a_judge_that_cannot_be_had_costs_the_reward_only(
+    tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
+    nowhere = ("--set", f"reward.judge.model={tmp_path / 'no-judge'}", "--set", "reward.eqr=always")
+    code, told = evaluated(tmp_path, "evinote-rag/paper", *more, *nowhere)
+    assert code == 0
+    assert told["metrics"]["em"]["n"] == 2
+    err = capsys.readouterr().err
+    assert "2 of 2 episodes have no reward; the first: " in err
+    assert "no-judge" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", sorted(RECIPES))
+def test_a_checkpoint_under_every_recipe_s_protocol(
+    tmp_path: Path, data: str, tiny_model: Path, recipe: str
+) -> None:
+    settings = ["retriever=given", "scale.max_new_tokens=4", "scale.max_steps=2", "scale.max_context=1000"]
+    changed = [word for setting in settings for word in ("--set", setting)]
+    code, told = evaluated(tmp_path, recipe, "--model", str(tiny_model), "--data", data, *changed)
+    assert code == 0
+    assert (told["n"], told["metrics"]["em"]["n"], told["faults"]) == (2, 2, 0)
+    assert told["engine"]["engine"] == "TransformersEngine"
+    assert {"arithmetic", "device"} <= set(told["engine"])
+
+
+def test_a_test_split_is_reported_on_whatever_the_recipe_s_curve(
+    tmp_path: Path, data: str, endpoint: str
+) -> None:
+    """Watching a test split while training is refused; reporting on it is what it is for."""
+    more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.eval_every=1")
+    assert evaluated(tmp_path, "rag/cpu", *more)[0] == 0
+
+
+def test_training_that_would_watch_a_test_split_is_refused(
+    data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ["scale.eval_every=1", f"scale.eval_data={data}", "retriever=given"]
+    changed = [word for setting in settings for word in ("--set", setting)]
+    assert main(["train", "search-r1/cpu", "-o", str(tmp_path / "run"), *changed]) == 1
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "not named dev or valid" in line
+    assert not (tmp_path / "run" / "recipe.json").exists()
