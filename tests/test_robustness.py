@@ -160,7 +160,7 @@ def test_a_killed_run_goes_on_where_it_was(recipe: Recipe, tmp_path: Path) -> No
     )
     with pytest.raises(KeyboardInterrupt):
         measure_robustness(experiment, "missing-gold", ScriptedEngine(dies, name="reader"), (1, 2))
-    assert not (tmp_path / "r" / "robustness.json").exists()
+    assert not (tmp_path / "r" / "robustness-missing-gold.json").exists()
     before = len(asked)
     assert before == 25
     whole = measured(recipe.sized(rollout_batch=2), tmp_path / "whole", "missing-gold", 1, 2)
@@ -177,9 +177,9 @@ def test_a_killed_run_goes_on_where_it_was(recipe: Recipe, tmp_path: Path) -> No
 
 def test_the_curve_is_a_page_and_a_file(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe, tmp_path / "r", "noise", 1)
-    told = json.loads((tmp_path / "r" / "robustness.json").read_text())
+    told = json.loads((tmp_path / "r" / "robustness-noise.json").read_text())
     assert told == json.loads(json.dumps(curve.to_dict()))
-    page = (tmp_path / "r" / "robustness.html").read_text()
+    page = (tmp_path / "r" / "robustness-noise.html").read_text()
     assert page.count("<svg") == len(KINDS["noise"].charts)
     for words in ("irrelevant passages added", "n = 8", "95 %", "Holm"):
         assert words in page
@@ -219,7 +219,7 @@ def test_from_the_command_line_with_a_model(
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     assert "gold passages withheld" in printed
-    assert "robustness.html" in printed
+    assert "robustness-missing-gold.html" in printed
     settings = json.loads((tmp_path / "out" / "missing-gold-1" / "result.json").read_text())
     assert settings["engine"]["engine"] == "TransformersEngine"
 

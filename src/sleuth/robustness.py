@@ -26,6 +26,7 @@ from sleuth.retrievers.build import build_index
 from sleuth.retrievers.contradicting import Contradicting
 from sleuth.retrievers.manifest import MANIFEST
 from sleuth.retrievers.noisy import Noisy
+from sleuth.retrievers.opening import held
 from sleuth.retrievers.withholding import Withholding
 from sleuth.types import Question
 
@@ -186,18 +187,19 @@ def _evaluate(
 def _pool(experiment: Experiment, asked: str) -> str:
     """The index folder that noise comes from; one over the questions' own paragraphs is built if need be."""
     own = experiment.retriever
-    if asked or (isinstance(own, BM25) and own.path):
-        return asked or getattr(own, "path", "")
+    for folder in (asked, own.path if isinstance(own, BM25) else "", experiment.index):
+        if folder and (folder == asked or held(Path(folder)) != "dense"):
+            return folder
     passages = {p.id: p for question in experiment.eval_questions for p in question.passages}
     if not passages:
         raise ConfigError(
             "noise needs passages to draw from: pass --pool DIR, an index built by 'sleuth index'"
         )
-    folder = experiment.folder / POOL
-    if not (folder / MANIFEST).is_file():
+    built = experiment.folder / POOL
+    if not (built / MANIFEST).is_file():
         experiment.say(f"noise is drawn from the {len(passages)} paragraphs of all questions")
-        build_index(passages.values(), folder)
-    return str(folder)
+        build_index(passages.values(), built)
+    return str(built)
 
 
 def _write_wrong(path: Path, wrong: dict[tuple[str, str], str]) -> None:

@@ -93,7 +93,7 @@ def test_points_are_paired_with_the_first_one(world: Any, tmp_path: Path) -> Non
     assert rows[0][2] == ""
     assert rows[1][2] == "−37.5, p 0.250"
     write_curve(tmp_path, curve)
-    page = (tmp_path / "robustness.html").read_text(encoding="utf-8")
+    page = (tmp_path / "robustness-noise.html").read_text(encoding="utf-8")
     assert "more &lt;b&gt;" in page
     assert "note &amp; more" in page
     assert "<b>" not in page.replace("<body>", "")

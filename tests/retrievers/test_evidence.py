@@ -37,3 +37,13 @@ def test_bad_input(tmp_path: Path):
     path.write_text("{}\n")
     with pytest.raises(RetrievalError, match="not an episode"):
         Evidence(str(path)).for_question(question)
+
+
+def test_identity_tells_one_evaluation_from_another_at_the_same_path(tmp_path: Path):
+    path = tmp_path / "trajectories.jsonl"
+    path.write_text("{}\n")
+    before = Evidence(str(path)).identity()
+    assert (before["retriever"], before["path"]) == ("evidence", str(path))
+    path.write_text("{ }\n")
+    assert Evidence(str(path)).identity()["sha256"] != before["sha256"]
+    assert Evidence().identity()["sha256"] == ""

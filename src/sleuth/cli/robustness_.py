@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate every level, write the curve, print it."""
-    from sleuth.evaluation.perturbed import PAGE, rows_of
+    from sleuth.evaluation.perturbed import rows_of
     from sleuth.robustness import levels_of, measure_robustness
 
     levels = levels_of(arguments.kind, _numbers(arguments.levels))
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     print_table(headers, rows, title=f"{curve.recipe}, {curve.model}: {curve.kind}")
     for note in curve.notes:
         print(note)
-    print(f"result folder: {output} (curve: {PAGE})")
+    print(f"result folder: {output} (curve: robustness-{curve.kind}.html)")
     return 0
 
 

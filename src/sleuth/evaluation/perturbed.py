@@ -25,8 +25,6 @@ from sleuth.metrics.answers import exact_match
 from sleuth.retrievers.contradicting import MARK
 from sleuth.types import Trajectory
 
-CURVE = "robustness.json"
-PAGE = "robustness.html"
 COMPARED = ("em", "f1", "refused", "wrong_answer", "unanswered")
 """Figures whose change from the first point is tested."""
 
@@ -67,7 +65,7 @@ class PerturbedCurve:
     """What was done, and what a reader must know."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of robustness.json."""
+        """The content of robustness-<kind>.json."""
         return dict(msgspec.to_builtins(self))
 
 
@@ -164,14 +162,16 @@ def points_of(
     )
 
 
-def write_curve(folder: Path, curve: PerturbedCurve) -> None:
-    """Write robustness.json and robustness.html into `folder`."""
-    write_json(folder / CURVE, curve.to_dict())
+def write_curve(folder: Path, curve: PerturbedCurve) -> Path:
+    """Write robustness-<kind>.json and its page, robustness-<kind>.html, into `folder`; returns the page's path."""
+    write_json(folder / f"robustness-{curve.kind}.json", curve.to_dict())
+    page = folder / f"robustness-{curve.kind}.html"
     title = f"{curve.recipe}: {curve.kind}"
     charts = "".join(_chart(curve, name) for name in curve.charts)
     about = f'<p class="hint">{escape(f"{curve.model} · {curve.source} · intervals are 95 %")}</p>'
     sections = [about, notes_html(curve.notes), f'<div class="charts">{charts}</div>', _table(curve)]
-    write_page(folder / PAGE, title, sections)
+    write_page(page, title, sections)
+    return page
 
 
 def _chart(curve: PerturbedCurve, name: str) -> str:
