@@ -41,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
         tracker=arguments.tracker or "",
         say=warn,
     )
+    warn(f"{recipe.name}, variant {recipe.variant}: {recipe.source or 'of your own'}")
     result = experiment.run(evaluate=not arguments.no_eval)
     if arguments.json:
         print_json(result)
