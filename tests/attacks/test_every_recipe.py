@@ -3,6 +3,7 @@
 Scripted models play each protocol well and badly; judges and encoders are exchanged for ones that need no files.
 """
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from sleuth.protocols.sure import SuRe
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.retrievers.base import Retriever
+from sleuth.rewards.base import Findings
 from sleuth.rollouts.branch import turn_of
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.loop import run_episodes
@@ -217,3 +219,75 @@ def test_permuting_a_group_permutes_its_advantages(name: str):
     again = {s.trajectory.sample: s.weights for s in algorithm.signals([[group[i] for i in order]])}
     assert weights == again
     assert weights.keys() == {t.sample for t in usable}
+
+
+ATOMS = (
+    *(f"<{slash}{tag}>" for tag in ("think", "search", "answer", "refuse") for slash in ("", "/")),
+    *(
+        f"<{slash}{tag}>"
+        for tag in ("evaluate", "summary", "refine", "relevance", "analysis")
+        for slash in ("", "/")
+    ),
+    *(
+        "<reason>",
+        "</reason>",
+        "<extract>",
+        "</extract>",
+        BACKTRACK,
+        "[1, 2]",
+        "Ann Bell",
+        "yes",
+        "* a",
+        "- b",
+        " ",
+        "\n",
+    ),
+    *(
+        "\ud800",
+        "𝔘",
+        "(a) x (b) y",
+        "answer is",
+        "\\boxed{",
+        "}",
+        "Follow up:",
+        "[99999999999999999999]",
+        "{gold}",
+        "",
+    ),
+)
+ASKED = (
+    QUESTION,
+    Question("bare", "", (), ()),
+    Question("odd", "x", ("", "yes"), (Passage("", "", ""), Passage("g", "\ud800", "")), ("g", "g")),
+    Question("none", "?", (), (OTHER,), answerable=False),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_transcript_has_a_finite_score_or_a_reason(name: str):
+    recipe, chance = offline(name), random.Random(name)
+    for _ in range(40):
+        said = [
+            (
+                chance.choice(["model", "model", "environment"]),
+                "".join(chance.choices(ATOMS, k=chance.randint(0, 8))),
+            )
+            for _ in range(chance.randint(0, 6))
+        ]
+        trajectory = read_transcript(recipe.protocol, chance.choice(ASKED), said)
+        findings = [Findings("x", "y", 0.5)] if chance.random() < 0.5 else None
+        (result,) = recipe.reward.score([trajectory], findings=findings)
+        assert result.invalid or math.isfinite(result.total), said
+        assert [a.segment for a in trajectory.actions] == [i for i, _ in trajectory.policy_segments()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_a_turn_is_cut_changes_nothing(name: str):
+    recipe = offline(name)
+    if type(recipe.protocol).decide is not AgentProtocol.decide:
+        return  # every segment is a turn there
+    said = [
+        pair for turn in turns_of(recipe.protocol, "Ann") for pair in (("model", turn), ("environment", "x"))
+    ][:-1]
+    cut = [(by, text[i : i + 5]) for by, text in said for i in range(0, len(text), 5)]
+    assert read_transcript(recipe.protocol, QUESTION, cut) == read_transcript(recipe.protocol, QUESTION, said)
