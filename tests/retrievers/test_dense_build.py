@@ -125,6 +125,31 @@ def test_what_is_there_already_is_not_encoded_again_unless_damaged(tmp_path: Pat
     assert Dense(str(tmp_path / "d"), again).search(["xxx"], 1)[0][0].score > 0
 
 
+def test_only_what_is_new_is_encoded(tmp_path: Path):
+    build_dense(lengths(5), tmp_path / "d", Counting([]))
+    again = Counting([])
+    changed = [Passage("new", "", "x" * 9), *lengths(5)[3:], Passage("p0", "x", "x"), lengths(5)[1]]
+    info = build_dense(changed, tmp_path / "d", again)
+    assert (info.num_resumed, again.seen) == (3, [2])
+    whole = build_dense(changed, tmp_path / "whole", Counting([]))
+    assert info.manifest.hashes == whole.manifest.hashes
+
+
+def test_damaged_vectors_are_not_taken_over(tmp_path: Path):
+    build_dense(lengths(5), tmp_path / "d", Counting([]))
+    (file,) = (tmp_path / "d").glob("index-*/vectors.f32")
+    file.write_bytes(bytes(file.stat().st_size))
+    again = Counting([])
+    assert build_dense(lengths(6), tmp_path / "d", again).num_resumed == 0
+    assert again.seen == [6]
+
+
+def test_another_encoder_takes_nothing_over(tmp_path: Path, letters: Encoder, other_letters: Encoder):
+    build_dense(lengths(5), tmp_path / "d", letters)
+    assert build_dense(lengths(6), tmp_path / "d", letters).num_resumed == 5
+    assert build_dense(lengths(6), tmp_path / "d", other_letters).num_resumed == 0
+
+
 SLOW_BUILD = """
 import sys, time
 sys.path.insert(0, sys.argv[2])

@@ -3,7 +3,11 @@ from pathlib import Path
 import pytest
 
 from sleuth.encoders.base import Encoder
+from sleuth.encoders.minilm import MiniLM
 from sleuth.errors import ConfigError, RetrievalError
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.build import build_index
 from sleuth.retrievers.dense import Dense
@@ -33,6 +37,14 @@ def test_words_of_other_passages_than_the_vectors(index: Path, letters: Encoder)
     build_index([Passage("other", "", "a")], index)
     with pytest.raises(RetrievalError, match="its vectors are of other passages than its words"):
         Hybrid(str(index), letters).search(["a"], 1)
+
+
+@pytest.mark.parametrize("part", [Hybrid("i"), Hybrid("i", MiniLM("m"), k=9), Dense("i", MiniLM(), 3)])
+def test_recipes_hold_it(part: Retriever):
+    recipe = load_recipe("eval-rar/cpu")
+    assert Recipe.from_dict(recipe.but(retriever=part).to_dict()).retriever == part
+    chosen = recipe.with_settings(["retriever=hybrid", "retriever.depth=5"]).retriever
+    assert chosen == Hybrid(depth=5)
 
 
 def test_bad_settings():

@@ -112,7 +112,7 @@ def _add_vectors(output: Path, sha256: str, encoder: Encoder | None, *, silent: 
     with Progress(*columns, console=Console(stderr=True), disable=silent, transient=True) as progress:
         info = build_dense(output, output / DENSE, encoder, progress=_bars(progress))
     if info.num_resumed:
-        warn(f"{info.num_resumed:,} vectors taken over from a build that did not end")
+        warn(f"{info.num_resumed:,} vectors were there already and are kept")
     made = info.manifest
     return {
         "dense": made.encoder,

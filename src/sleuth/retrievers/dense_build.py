@@ -34,6 +34,7 @@ from sleuth.retrievers.dense_manifest import (
     read_dense_manifest,
     verified,
 )
+from sleuth.retrievers.known_vectors import KnownVectors
 from sleuth.retrievers.manifest import check_files, read_manifest
 from sleuth.retrievers.passages import PassageReader, PassageWriter
 from sleuth.retrievers.publish import ENCODED, publish, staging
@@ -67,7 +68,7 @@ class DenseInfo:
     directory: Path
     manifest: DenseManifest
     num_resumed: int = 0
-    """Passages whose vectors an earlier build had left; all of them if nothing had to be done."""
+    """Passages whose vectors were there: left by a build that was killed, or of the same texts in the old index."""
     num_duplicates: int = 0
     """Passages skipped because an earlier one has their id."""
 
@@ -102,7 +103,7 @@ def build_dense(
                 return DenseInfo(directory, current, count, num_duplicates)
             key = f"{sha256[:16]}-{draft.encoder_fingerprint}"
             with _kept(directory, key, draft) as file:
-                num_resumed = _encode(file, content, encoder, draft, tell)
+                num_resumed = _encode(file, content, directory, encoder, draft, tell)
                 manifest = publish(content, directory, _index(file, content, encoder, draft, tell))
             _sweep_kept(directory)
     except OSError as error:
@@ -209,20 +210,23 @@ def _sweep_kept(directory: Path) -> None:
         lock.release()
 
 
-def _encode(path: Path, content: Path, encoder: Encoder, draft: DenseManifest, tell: Progress) -> int:
+def _encode(
+    path: Path, content: Path, directory: Path, encoder: Encoder, draft: DenseManifest, tell: Progress
+) -> int:
     """Write the vectors of all passages; returns how many were there already."""
     reader = PassageReader(content, draft.num_passages)
+    known = KnownVectors(directory, draft)
     file = VectorFile(path, draft.dimension)
     try:
         resumed = min(file.resume(STEP), draft.num_passages)
         for start in range(resumed, draft.num_passages, STEP):
             end = min(start + STEP, draft.num_passages)
             tell("vectors", start, draft.num_passages)
-            file.add(encoder.encode_passages([reader[row] for row in range(start, end)]))
+            file.add(known.encode(encoder, [reader[row] for row in range(start, end)]))
     finally:
         file.close()
     tell("vectors", draft.num_passages, draft.num_passages)
-    return resumed
+    return resumed + known.num_taken
 
 
 def _index(
