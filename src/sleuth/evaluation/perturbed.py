@@ -218,7 +218,15 @@ def rows_of(curve: PerturbedCurve) -> tuple[list[str], list[list[str]]]:
 def _table(curve: PerturbedCurve) -> str:
     headers, rows = rows_of(curve)
     head = "".join(f"<th>{escape(header)}</th>" for header in headers)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return (
-        f'<div class="scroll card"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    body = "".join(
+        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(map(_cell, row[1:])) + "</tr>" for row in rows
     )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<h2>Levels</h2><div class="scroll card">{table}</div>'
+
+
+def _cell(text: str) -> str:
+    """The value, and below it its interval or p."""
+    value, space, rest = text.partition(" ")
+    below = f'<span class="interval">{escape(rest)}</span>' if space else ""
+    return f"<td>{escape(value.removesuffix(','))}{below}</td>"

@@ -236,8 +236,10 @@ def _passages(values: dict[str, Any]) -> tuple[Passage, ...] | None:
         match item:
             case str():
                 found.append(Passage(str(i + 1), "", item))
-            case {"text": str(text), **rest} if isinstance(rest.get("title") or "", str):
-                found.append(Passage(str(i + 1), rest.get("title") or "", text))
+            case {"text": str(text), "title": str(title)}:
+                found.append(Passage(str(i + 1), title, text))
+            case {"text": str(text)} if item.get("title") is None:
+                found.append(Passage(str(i + 1), "", text))
             case _:
                 raise _BadRowError(f"passages[{i}]", f"must be text or {{title, text}}, not {_kind(item)}")
     return tuple(found)
