@@ -8,36 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.corpora import open_corpus
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.retrievers.build import build_index
 from sleuth.rewards.evo_rag import EvoRAGReward
-
-CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
 
 
 def small(folder: Path, model: Path) -> Recipe:
     """The cpu recipe on eight towns, one of which has no mayor."""
-    passages = [
-        {"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."}
-        for i, city in enumerate(CITIES)
-    ]
-    questions = [
-        {
-            "id": f"q{i}",
-            "question": f"Who is the mayor of {city}?",
-            "answers": [f"{city}son"],
-            "gold_ids": [f"p{i}"],
-            "hops": [{"query": f"mayor {city}", "passage_id": f"p{i}", "answer": f"{city}son"}],
-        }
-        for i, city in enumerate(CITIES)
-    ]
-    nobody = {"id": "u", "question": "Who is the mayor of Nowhere?", "answers": [], "answerable": False}
-    for name, rows in (("corpus", passages), ("train", [*questions[:6], nobody]), ("dev", questions[6:])):
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    build_index(open_corpus(str(folder / "corpus.jsonl")).passages(lambda _: None), folder / "index")
     recipe = load_recipe("evo-rag/cpu")
     assert isinstance(recipe.reward, EvoRAGReward)
     return recipe.but(
@@ -59,16 +37,15 @@ def small(folder: Path, model: Path) -> Recipe:
 
 
 @pytest.mark.slow
-def test_it_trains_end_to_end(tmp_path: Path, tiny_model: Path):
+def test_it_trains_end_to_end(towns: Path, tiny_model: Path):
     said: list[str] = []
-    experiment = Experiment(
-        small(tmp_path, tiny_model), tmp_path / "run", index=str(tmp_path / "index"), say=said.append
-    )
+    run = towns / "run"
+    experiment = Experiment(small(towns, tiny_model), run, index=str(towns / "index"), say=said.append)
     summary = experiment.run()
     assert summary["stopped"] == "done"
     assert summary["steps"] == 2
-    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [row["phase"] for row in rows if row["phase"] != "warm_start"] == ["stage_1", "stage_2"]
     assert all(0 <= row["dev/em"] <= 1 for row in rows if "dev/em" in row)
     assert "7 training and 2 held-out questions" in said
-    assert (tmp_path / "run" / "model" / "config.json").is_file()
+    assert (run / "model" / "config.json").is_file()

@@ -39,7 +39,7 @@ def entailments(judge: Judge, pairs: Sequence[tuple[str, str]], about: str) -> l
     """The probability of each pair; where there is no sound one, the reason. `about`: what is judged, for that line."""
 
     def is_probability(value: Any) -> bool:
-        return isinstance(value, Real) and not isinstance(value, bool) and 0 <= value <= 1
+        return not isinstance(value, bool) and isinstance(value, Real) and 0 <= float(value) <= 1
 
     return _sound(lambda: judge.entailment(pairs), len(pairs), is_probability, about)
 
