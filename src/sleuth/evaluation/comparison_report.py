@@ -139,15 +139,15 @@ def _number_cell(cell: str) -> str:
 
 def _errors(systems: Sequence[System]) -> str:
     """How many questions of each system ended in which class; seeds are counted together."""
-    counts = {
-        column.name: outcomes([one for m in members for one in m.parts()]) for column, members in systems
-    }
+    counts = {}
+    for column, members in systems:
+        parts = [one for member in members for one in member.parts()]
+        counts[f"{column.name} (n = {len(parts)})"] = outcomes(parts)
     rows = []
     for name, kind in CLASSES.items():
-        cells = []
-        for found in counts.values():
-            share = found[name] / sum(found.values())
-            cells.append(f"{found[name]} ({100 * share:.1f} %)")
+        cells = [
+            f"{found[name]} ({100 * found[name] / sum(found.values()):.1f} %)" for found in counts.values()
+        ]
         if any(found[name] for found in counts.values()):
             rows.append((kind.label, *cells))
     table = grid_html(Grid("What became of the questions", ("", *counts), tuple(rows), words=1))
