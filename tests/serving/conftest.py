@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
@@ -33,10 +33,12 @@ class Server:
 
     process: subprocess.Popen[str]
     url: str
+    gate: Path | None = None
+    """What a server of `start_odd` waits for: searches are held until it exists."""
 
     def post(self, body: object, **options: object) -> httpx.Response:
         """One request to /retrieve."""
-        return httpx.post(f"{self.url}/retrieve", json=body, timeout=30, **options)
+        return httpx.post(f"{self.url}/retrieve", json=body, **({"timeout": 30} | options))
 
     def wait_ready(self) -> None:
         """Until /health says so."""
@@ -46,6 +48,19 @@ class Server:
             assert self.process.poll() is None, "the server ended"
             time.sleep(0.05)
         raise AssertionError("not ready within 30 s")
+
+    def wait_until(self, gauge: str, value: int) -> None:
+        """Until a gauge of /metrics has a value."""
+        for _ in range(600):
+            if f"sleuth_{gauge} {value}\n" in httpx.get(f"{self.url}/metrics").text:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{gauge} is not {value} within 30 s")
+
+    def open_gate(self) -> None:
+        """Let the searches go on."""
+        assert self.gate is not None
+        self.gate.touch()
 
     def stop(self) -> int:
         """SIGTERM; the exit code."""
@@ -98,15 +113,21 @@ def start(index: Path) -> Iterator[Callable[..., Server]]:
 
 @pytest.fixture
 def start_odd(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """A server over a retriever written for the test: `source` defines `open_retriever` and `limits`."""
+    """A server over a retriever written for the test: `source` defines `open_retriever` and `limits`.
+
+    `pass_gate()` in it waits until the test calls `open_gate`.
+    """
     servers: list[Server] = []
     frame = """
-import sys, time
+import os, time
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Retriever
 from sleuth.serving.limits import Limits
 from sleuth.serving.server import address, listen, serve
 from sleuth.types import Hit, Passage
+def pass_gate():
+    while not os.path.exists({gate!r}):
+        time.sleep(0.01)
 {source}
 listening = listen("127.0.0.1", 0)
 print(address(listening) + "/retrieve", flush=True)
@@ -115,14 +136,16 @@ serve(open_retriever, listening, limits)
 
     def begin(source: str, *, ready: bool = True) -> Server:
         script = tmp_path / f"odd{len(servers)}.py"
-        script.write_text(frame.format(source=source))
-        servers.append(launch([str(script)]))
+        gate = tmp_path / f"gate{len(servers)}"
+        script.write_text(frame.format(source=source, gate=str(gate)))
+        servers.append(replace(launch([str(script)]), gate=gate))
         if ready:
             servers[-1].wait_ready()
         return servers[-1]
 
     yield begin
     for server in servers:
+        server.open_gate()
         server.stop()
 
 

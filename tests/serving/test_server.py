@@ -19,13 +19,14 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-SLOW = """
-limits = Limits(max_batch=1, max_searches=1, max_waiting=2, body_timeout_s=0.5)
-class Slow(Retriever):
+HELD = """
+limits = Limits(max_batch=1, max_searches=1, max_waiting=2)
+class Held(Retriever):
     def search(self, queries, k):
-        time.sleep(0.0 if queries == ["first search"] else 0.6)
+        if queries != ["first search"]:
+            pass_gate()
         return [[Hit(Passage("p", "", query), 1.0)] for query in queries]
-open_retriever = Slow
+open_retriever = Held
 """
 
 
@@ -167,33 +168,34 @@ def test_a_token_is_asked_for_everywhere_but_at_the_door(start: Callable[..., An
 
 
 def test_not_ready_while_the_index_is_being_opened(start_odd: Callable[..., Any]):
-    server = start_odd(SLOW + "def open_retriever():\n    time.sleep(1.5)\n    return Slow()\n", ready=False)
-    for _ in range(100):
-        try:
-            health = httpx.get(f"{server.url}/health")
-            break
-        except httpx.ConnectError:
-            time.sleep(0.02)
+    server = start_odd(HELD + "def open_retriever():\n    pass_gate()\n    return Held()\n", ready=False)
+    health = httpx.get(f"{server.url}/health", timeout=30)
     assert (health.status_code, health.json()) == (503, {"status": "opening"})
     early = server.post({"queries": ["radium"]})
     assert early.status_code == 503
     assert early.headers["retry-after"] == "1"
     assert "being opened" in one_line(early)
     assert httpx.get(f"{server.url}/info").json()["ready"] is False
+    server.open_gate()
     server.wait_ready()
     assert server.post({"queries": ["radium"]}).status_code == 200
 
 
 def test_overload_is_503_with_retry_after_and_nothing_is_lost(start_odd: Callable[..., Any]):
-    server = start_odd(SLOW)
+    server = start_odd(HELD)
     with ThreadPoolExecutor(8) as pool:
-        replies = list(pool.map(lambda i: server.post({"queries": [f"q{i}"]}), range(8)))
-    answered = {r.json()["result"][0][0]["text"] for r in replies if r.status_code == 200}
-    refused = [r for r in replies if r.status_code == 503]
-    assert len(answered) >= 3  # one being searched, two waiting
-    assert refused
-    assert len(answered) + len(refused) == 8
-    assert all(r.headers["retry-after"] == "1" and "too busy" in one_line(r) for r in refused)
+        first = pool.submit(server.post, {"queries": ["q0"]})
+        waiting = [pool.submit(server.post, {"queries": [f"q{i}"]}) for i in (1, 2)]
+        server.wait_until("waiting_queries", 2)
+        for i in range(5):
+            refused = server.post({"queries": [f"late {i}"]})
+            assert refused.status_code == 503
+            assert refused.headers["retry-after"] == "1"
+            assert one_line(refused) == "too busy: 2 queries are waiting; try again"
+        server.open_gate()
+        found = [reply.result().json()["result"][0][0]["text"] for reply in (first, *waiting)]
+    assert found == ["q0", "q1", "q2"]
+    assert server.post({"queries": ["late 0"]}).status_code == 200
 
 
 def test_a_failing_retriever_is_503_and_a_broken_one_500(start_odd: Callable[..., Any]):
@@ -220,33 +222,44 @@ open_retriever = Failing
 
 
 def test_requests_under_way_are_answered_before_the_end(start_odd: Callable[..., Any]):
-    server = start_odd(SLOW)
-    with ThreadPoolExecutor(2) as pool:
-        replies = [pool.submit(server.post, {"queries": [f"q{i}"]}) for i in range(2)]
-        time.sleep(0.3)
-        assert server.stop() == 0
-        assert sorted(r.result().json()["result"][0][0]["text"] for r in replies) == ["q0", "q1"]
-    with pytest.raises(httpx.ConnectError):
-        server.post({"queries": ["late"]})
+    server = start_odd(HELD)
+    with ThreadPoolExecutor(3) as pool:
+        replies = [pool.submit(server.post, {"queries": [f"q{i}"]}) for i in range(3)]
+        server.wait_until("waiting_queries", 2)
+        server.process.terminate()
+        for _ in range(600):  # until nobody is let in any more
+            try:
+                socket.create_connection((urlsplit(server.url).hostname, urlsplit(server.url).port)).close()
+            except ConnectionError:
+                break
+            time.sleep(0.05)
+        assert not any(reply.done() for reply in replies)
+        server.open_gate()
+        assert sorted(r.result().json()["result"][0][0]["text"] for r in replies) == ["q0", "q1", "q2"]
+    assert server.stop() == 0
 
 
 def test_a_body_that_never_comes_is_given_up(start_odd: Callable[..., Any]):
-    server = start_odd(SLOW)
+    server = start_odd(HELD + "limits = Limits(body_timeout_s=0.5)\n")
     address = urlsplit(server.url)
-    with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
         connection.sendall(b"POST /retrieve HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-        reply = connection.recv(4096).decode()
-    assert reply.startswith("HTTP/1.1 408 ")
-    assert "did not arrive within 0.5 s" in reply
+        reply = b""
+        while chunk := connection.recv(4096):  # the server ends the connection, too
+            reply += chunk
+    assert reply.startswith(b"HTTP/1.1 408 ")
+    assert b"did not arrive within 0.5 s" in reply
 
 
 def test_a_client_that_leaves_takes_nobody_along(start_odd: Callable[..., Any]):
-    server = start_odd(SLOW)
-    with ThreadPoolExecutor(1) as pool:
+    server = start_odd(HELD)
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(server.post, {"queries": ["before"]})
         staying = pool.submit(server.post, {"queries": ["same"]})
-        time.sleep(0.1)
+        server.wait_until("waiting_queries", 1)
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(f"{server.url}/retrieve", json={"queries": ["same"]}, timeout=0.2)
+            server.post({"queries": ["same"]}, timeout=httpx.Timeout(30, read=0.3))
+        server.open_gate()
         assert staying.result().json()["result"][0][0]["text"] == "same"
 
 

@@ -131,8 +131,8 @@ def _passage(record: object) -> Passage:
     """The passage of one document, exactly as sent if it names id, title and text."""
     if not isinstance(record, Mapping):
         raise FieldError("document", f"must be an object, not {shown(record)}")
-    whole = [record.get(name) for name in ("id", "title", "text")]
-    if all(isinstance(value, str) for value in whole) and whole[0]:
+    whole = [value for name in ("id", "title", "text") if isinstance(value := record.get(name), str)]
+    if len(whole) == 3 and whole[0]:
         return Passage(*whole)
     if record.get("id") is None and record.get("_id") is None:
         # Search-R1's BM25 server names no ids; citations need one that stays the same.

@@ -161,13 +161,14 @@ class _Counted:
         # Only routes that exist have a count of their own: anybody can ask for any number of paths.
         path = scope["path"] if scope["path"] in PATHS else "other"
 
+        status = 500
+
         async def counting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
-        status = 500
         try:
             await self._app(scope, receive, counting)
         finally:
