@@ -38,12 +38,16 @@ class Server:
 
     def post(self, body: object, **options: object) -> httpx.Response:
         """One request to /retrieve."""
-        return httpx.post(f"{self.url}/retrieve", json=body, **({"timeout": 30} | options))
+        return httpx.post(f"{self.url}/retrieve", json=body, **({"timeout": 60} | options))
+
+    def get(self, path: str, **options: object) -> httpx.Response:
+        """One request to another route."""
+        return httpx.get(self.url + path, **({"timeout": 60} | options))
 
     def wait_ready(self) -> None:
         """Until /health says so."""
         for _ in range(600):
-            if httpx.get(f"{self.url}/health").status_code == 200:
+            if self.get("/health").status_code == 200:
                 return
             assert self.process.poll() is None, "the server ended"
             time.sleep(0.05)
@@ -52,7 +56,7 @@ class Server:
     def wait_until(self, gauge: str, value: int) -> None:
         """Until a gauge of /metrics has a value."""
         for _ in range(600):
-            if f"sleuth_{gauge} {value}\n" in httpx.get(f"{self.url}/metrics").text:
+            if f"sleuth_{gauge} {value}\n" in self.get("/metrics").text:
                 return
             time.sleep(0.05)
         raise AssertionError(f"{gauge} is not {value} within 30 s")

@@ -18,7 +18,7 @@ JSON_HEADERS = {"Content-Type": "application/json", "Accept": "application/json"
 def post(server: Any, payload: dict[str, Any], headers: dict[str, str] | None = None) -> httpx.Response:
     # As the requests library writes it: ASCII, with spaces.
     body = json.dumps(payload).encode("ascii")
-    return httpx.post(f"{server.url}/retrieve", content=body, headers=headers or JSON_HEADERS, timeout=30)
+    return httpx.post(f"{server.url}/retrieve", content=body, headers=headers or JSON_HEADERS, timeout=60)
 
 
 def search_r1_text(result: list[dict[str, Any]]) -> list[tuple[str, str]]:
