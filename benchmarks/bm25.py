@@ -128,10 +128,9 @@ def open_bm25s(folder: Path) -> Callable[[list[str]], list[list[str]]]:
 
     def search(queries: list[str]) -> list[list[str]]:
         tokens = bm25s.tokenize(queries, stopwords="en", stemmer=stemmer, show_progress=False)
-        # numba's own threads: -1 is every core; one query needs one.
-        found, _ = engine.retrieve(
-            tokens, k=TOP_K, show_progress=False, n_threads=-1 if len(queries) > 1 else 0
-        )
+        # numba's own threads, as many as this process may use; one query needs one.
+        threads = len(os.sched_getaffinity(0)) if len(queries) > 1 else 0
+        found, _ = engine.retrieve(tokens, k=TOP_K, show_progress=False, n_threads=threads)
         return [[record["id"] for record in row] for row in found]
 
     return search
