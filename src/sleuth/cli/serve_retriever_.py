@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         ("--max-body-bytes", int, "longest request (default 16 MiB)"),
         ("--max-batch", int, "most queries searched together (default 64)"),
         ("--max-wait-ms", float, "longest that a query waits for others (default 5)"),
-        ("--max-searches", int, "batches searched side by side (default 2)"),
+        ("--max-searches", int, "batches searched side by side (default 1)"),
         ("--max-waiting", int, "waiting queries beyond which 503 is answered (default 20000)"),
         ("--cache-bytes", int, "memory for what was found lately (default 64 MiB; 0 = none)"),
     ):

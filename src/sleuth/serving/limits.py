@@ -25,8 +25,8 @@ class Limits:
     """Most queries that the retriever gets at once."""
     max_wait_ms: float = 5.0
     """Longest that a query waits for others to be searched with, 0 or more."""
-    max_searches: int = 2
-    """Batches searched side by side."""
+    max_searches: int = 1
+    """Batches searched side by side; more than one helps where searching lets go of the interpreter or waits."""
     max_waiting: int = 20_000
     """Queries waiting to be searched beyond which a request is turned away with 503."""
     cache_bytes: int = 64 << 20

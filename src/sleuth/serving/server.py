@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import socket
+import sys
 from collections.abc import Callable
 
 from sleuth.errors import ConfigError
@@ -15,6 +16,8 @@ from sleuth.serving.limits import Limits
 
 _BACKLOG = 2048
 """Connections that may wait to be accepted: a thousand rollouts connect at once."""
+_SWITCH_S = 0.0005
+"""Longest that one thread keeps the interpreter from another."""
 _GRACE_S = 30
 """Longest that answering goes on after a signal."""
 
@@ -67,11 +70,14 @@ def serve(
         access_log=False,
         log_level="warning",
         server_header=False,
+        proxy_headers=False,
         backlog=_BACKLOG,
         timeout_keep_alive=75,  # longer than the pause between two turns of a rollout
         timeout_graceful_shutdown=_GRACE_S,
     )
     server = uvicorn.Server(config)
+    # Every reply that is sent lets go of the interpreter, and would wait 5 ms to get it back from a search.
+    sys.setswitchinterval(_SWITCH_S)
     # uvicorn raises the signal again when all is answered, which would end the process as if it had been killed.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
