@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any, cast
 
 from sleuth.errors import RetrievalError
 from sleuth.types import Hit, Question
@@ -36,6 +38,44 @@ class Retriever(ABC):
     def identity(self) -> dict[str, str]:
         """Engine, version, analyser, index hash: what a result file must name."""
         return {"retriever": type(self).__name__}
+
+
+class OnDisk(Retriever):
+    """A dataclass of settings whose `path` names an index; what it opens there is kept beside the settings."""
+
+    path: str
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether `path` is not set."""
+        return not self.path
+
+    def at(self, path: str) -> Retriever:
+        """The same settings over another index."""
+        return cast(Retriever, replace(cast(Any, self), path=path))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings only: copies and other processes open the index themselves."""
+        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+
+
+class Around(Retriever):
+    """A dataclass of settings that changes what another `retriever` finds."""
+
+    retriever: Retriever
+
+    @property
+    def unplaced(self) -> bool:
+        """Whether the retriever is."""
+        return self.retriever.unplaced
+
+    def at(self, path: str) -> Retriever:
+        """The same around the retriever at `path`."""
+        return cast(Retriever, replace(cast(Any, self), retriever=self.retriever.at(path)))
+
+    def inner_identity(self) -> dict[str, str]:
+        """The retriever's identity, each name under "of."."""
+        return {f"of.{key}": value for key, value in self.retriever.identity().items()}
 
 
 def check_k(k: object) -> int:

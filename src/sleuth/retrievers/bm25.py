@@ -6,13 +6,12 @@ import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.base import OnDisk, check_k, check_queries
 from sleuth.retrievers.index import ENGINE, K1, B, OpenIndex, engine_version
 from sleuth.types import Hit
 
@@ -21,7 +20,7 @@ SHARE = 16
 
 
 @dataclass(frozen=True)
-class BM25(Retriever):
+class BM25(OnDisk):
     """Okapi BM25 (Robertson and Zaragoza 2009) with k1 = 1.2 and b = 0.75.
 
     The index opens at the first search and stays as it was then, even if a new one is built.
@@ -59,15 +58,6 @@ class BM25(Retriever):
         with ThreadPoolExecutor(num_threads) as pool:
             return [hits for found in pool.map(find, shares) for hits in found]
 
-    @property
-    def unplaced(self) -> bool:
-        """Whether `path` is not set."""
-        return not self.path
-
-    def at(self, path: str) -> Retriever:
-        """The same settings over another index."""
-        return replace(self, path=path)
-
     def identity(self) -> dict[str, str]:
         """Engine, version, parameters and the hash of the passages."""
         manifest = self._index.manifest
@@ -90,10 +80,6 @@ class BM25(Retriever):
                 "no index given: pass --index DIR, or build one with 'sleuth index SRC -o DIR'"
             )
         return OpenIndex(Path(self.path))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings only: copies and other processes open the index themselves."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def open_index(path: str | Path) -> BM25:

@@ -17,7 +17,7 @@ import msgspec
 
 from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.files import lines, whole
-from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.text import contains
 from sleuth.types import Hit, Passage, Question
@@ -33,7 +33,7 @@ class _Wrong(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Contradicting(Retriever):
+class Contradicting(Around):
     """Another retriever's passages, each gold one that holds the answer joined by `count` that deny it."""
 
     retriever: Retriever = field(default_factory=GivenParagraphs)
@@ -61,20 +61,14 @@ class Contradicting(Retriever):
         wrong = self._wrong.get((question.dataset, question.id), "") if self.count else ""
         return replace(self, retriever=self.retriever.for_question(question), question=question, wrong=wrong)
 
-    @property
-    def unplaced(self) -> bool:
-        """Whether the retriever is."""
-        return self.retriever.unplaced
-
-    def at(self, path: str) -> Retriever:
-        """The same over the retriever at `path`."""
-        return replace(self, retriever=self.retriever.at(path))
-
     def identity(self) -> dict[str, str]:
         """How many, which wrong answers, and the retriever's identity."""
-        inner = {f"of.{key}": value for key, value in self.retriever.identity().items()}
         digest = hashlib.sha256(whole(Path(self.answers))).hexdigest() if self.count and self.answers else ""
-        return {"retriever": "contradicting", "count": str(self.count), "answers": digest} | inner
+        return {
+            "retriever": "contradicting",
+            "count": str(self.count),
+            "answers": digest,
+        } | self.inner_identity()
 
     def _joined(self, hit: Hit) -> list[Hit]:
         """The hit with its contradictions: before it for half of the questions, behind it for the others."""

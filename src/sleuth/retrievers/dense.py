@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from sleuth.encoders.base import Encoder, agree, probe, unpacked
 from sleuth.encoders.opening import open_encoder
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.retrievers.analysis import valid
-from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.base import OnDisk, check_k, check_queries
 from sleuth.retrievers.dense_index import OpenDense
 from sleuth.types import Hit
 
 
 @dataclass(frozen=True)
-class Dense(Retriever):
+class Dense(OnDisk):
     """Inner product of a query's vector with every passage's, exact or approximate as the index was built.
 
     Index and encoder open at the first search. Two Dense are equal if their settings are.
@@ -50,15 +49,6 @@ class Dense(Retriever):
             return [[] for _ in queries]
         found = iter(self._index.find(self._encoder.encode_queries(asked), k, self.nprobe))
         return [next(found) if query.strip() else [] for query in queries]
-
-    @property
-    def unplaced(self) -> bool:
-        """Whether `path` is not set."""
-        return not self.path
-
-    def at(self, path: str) -> Retriever:
-        """The same settings over another index."""
-        return replace(self, path=path)
 
     def identity(self) -> dict[str, str]:
         """Encoder, backend, and the hash of the passages."""
@@ -96,7 +86,3 @@ class Dense(Retriever):
                 f"(by {manifest.encoder!r}, {manifest.encoder_fingerprint}); build the index again"
             )
         return encoder
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings only: copies and other processes open the index themselves."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.base import OnDisk
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.fusion import Fusion
@@ -18,7 +17,7 @@ from sleuth.types import Hit
 
 
 @dataclass(frozen=True)
-class Hybrid(Retriever):
+class Hybrid(OnDisk):
     """Fusion of BM25 and Dense over one index directory, which must hold words and vectors of the same passages."""
 
     path: str = ""
@@ -44,15 +43,6 @@ class Hybrid(Retriever):
         """The best k passages of both rankings together; see Fusion."""
         return self._fusion.search(queries, k)
 
-    @property
-    def unplaced(self) -> bool:
-        """Whether `path` is not set."""
-        return not self.path
-
-    def at(self, path: str) -> Retriever:
-        """The same settings over another index."""
-        return replace(self, path=path)
-
     def identity(self) -> dict[str, str]:
         """That of the fusion, whose parts are 0 (words) and 1 (vectors)."""
         return self._fusion.identity() | {"retriever": "hybrid"}
@@ -66,7 +56,3 @@ class Hybrid(Retriever):
                 "build it again with 'sleuth index SRC -o DIR --dense ENCODER'"
             )
         return Fusion((words, vectors), self.k, self.depth)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings only: copies and other processes open the index themselves."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}

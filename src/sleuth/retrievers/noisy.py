@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.manifest import read_manifest
 from sleuth.retrievers.passages import PassageReader
@@ -25,7 +25,7 @@ _TRIES = 100
 
 
 @dataclass(frozen=True)
-class Noisy(Retriever):
+class Noisy(Around):
     """Another retriever's k passages, and `noise` more that have nothing to do with the question."""
 
     retriever: Retriever = field(default_factory=GivenParagraphs)
@@ -54,20 +54,10 @@ class Noisy(Retriever):
             noisy.__dict__["_pool"] = self._pool  # opened once, not once a question
         return noisy
 
-    @property
-    def unplaced(self) -> bool:
-        """Whether the retriever is."""
-        return self.retriever.unplaced
-
-    def at(self, path: str) -> Retriever:
-        """The same over the retriever at `path`."""
-        return replace(self, retriever=self.retriever.at(path))
-
     def identity(self) -> dict[str, str]:
         """Number and source of the noise, and the retriever's identity."""
-        inner = {f"of.{key}": value for key, value in self.retriever.identity().items()}
         pool = read_manifest(Path(self.pool)).sha256 if self.noise and self.pool else ""
-        return {"retriever": "noisy", "noise": str(self.noise), "pool": pool} | inner
+        return {"retriever": "noisy", "noise": str(self.noise), "pool": pool} | self.inner_identity()
 
     def _draw(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
         taken = {hit.passage.id for hit in hits}

@@ -9,13 +9,13 @@ from sleuth.encoders.base import joined
 from sleuth.encoders.cross_encoder import CrossEncoder
 from sleuth.errors import ConfigError
 from sleuth.retrievers.analysis import valid
-from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.bm25 import BM25
 from sleuth.types import Hit, Question
 
 
 @dataclass(frozen=True)
-class Rerank(Retriever):
+class Rerank(Around):
     """The best k, by the cross-encoder, of the `depth` passages a retriever finds."""
 
     retriever: Retriever = field(default_factory=BM25)
@@ -46,17 +46,7 @@ class Rerank(Retriever):
         chosen = self.retriever.for_question(question)
         return self if chosen is self.retriever else replace(self, retriever=chosen)
 
-    @property
-    def unplaced(self) -> bool:
-        """Whether the retriever is."""
-        return self.retriever.unplaced
-
-    def at(self, path: str) -> Retriever:
-        """The same over the retriever at `path`."""
-        return replace(self, retriever=self.retriever.at(path))
-
     def identity(self) -> dict[str, str]:
         """Model and depth, and the retriever's identity."""
-        inner = {f"of.{key}": value for key, value in self.retriever.identity().items()}
         own = {"retriever": "rerank", "model": self.model.model, "depth": str(self.depth)}
-        return own | {"max_tokens": str(self.model.max_tokens)} | inner
+        return own | {"max_tokens": str(self.model.max_tokens)} | self.inner_identity()

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sleuth.errors import ConfigError
-from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.types import Hit, Question
 
 
 @dataclass(frozen=True)
-class Withholding(Retriever):
+class Withholding(Around):
     """The retriever's best k passages that are not withheld."""
 
     retriever: Retriever = field(default_factory=GivenParagraphs)
@@ -41,19 +41,9 @@ class Withholding(Retriever):
         ids = tuple(sorted(set(question.gold_ids), key=lambda gold: _drawn(question.id, gold)))
         return replace(self, retriever=self.retriever.for_question(question), ids=ids[: self.withheld])
 
-    @property
-    def unplaced(self) -> bool:
-        """Whether the retriever is."""
-        return self.retriever.unplaced
-
-    def at(self, path: str) -> Retriever:
-        """The same over the retriever at `path`."""
-        return replace(self, retriever=self.retriever.at(path))
-
     def identity(self) -> dict[str, str]:
         """How many are withheld, and the retriever's identity."""
-        inner = {f"of.{key}": value for key, value in self.retriever.identity().items()}
-        return {"retriever": "withholding", "withheld": str(self.withheld)} | inner
+        return {"retriever": "withholding", "withheld": str(self.withheld)} | self.inner_identity()
 
 
 def _drawn(question: str, gold: str) -> bytes:
