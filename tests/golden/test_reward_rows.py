@@ -173,7 +173,7 @@ EVIOMNI: list[tuple[str, dict[str, str] | None, float, float, float]] = [
     (WHOLE.replace("e f", "e f g h i"), RIGHT, 1, (sigmoid(-0.5) + 0.75**0.5) / 2, 1),
     # longer than the passages
     (WHOLE.replace("e f", "x " * 30), RIGHT, 1, sigmoid((1 - 30 / 4) / 0.5) / 2, 1),
-    (WHOLE.replace("e f", " "), RIGHT, 1, 0, 1),  # L_e = 0
+    (WHOLE.replace("e f", " "), RIGHT, 1, (0 + 1) / 2, 1),  # L_e = 0: eq. 7 as it stands
     (WHOLE.replace("a b c d", ""), RIGHT, 1, (0 + 1) / 2, 1),  # L_r = 0
     ("Ann Bell", None, 0, 0, 0),  # all tags missing: nothing to probe
     (WHOLE.replace("<answer>Ann Bell</answer>", ""), RIGHT, 2 / 3, (sigmoid(2) + 1) / 2, 0),

@@ -66,7 +66,7 @@ def test_rationale_length(rationale: int, evidence: int, expected: float):
         (75, 100, 0.9, 0.5),
         (100, 100, 0.9, 0.0),
         (101, 100, 0.9, 0.0),  # longer than the passages
-        (0, 100, 0.9, 0.0),
+        (0, 100, 0.9, 1.0),  # 1 - 0/100 is above omega
         (5, 0, 0.9, 0.0),
     ],
 )
@@ -99,7 +99,7 @@ def test_any_subset_of_the_answers(outputs: tuple[str, ...], expected: float):
         ("", 2 / 3, 0, 0),
         ("New Paris", 2 / 3, 0, 0),
         (GOOD + "<answer>Rome</answer>", 2 / 3, (sigmoid(2) + 1) / 2, 0),
-        (GOOD.replace("e f", " "), 1, 0, 0 + 1),
+        (GOOD.replace("e f", " "), 1, (0 + 1) / 2, 1),
         (GOOD.replace("a b c d", ""), 1, 0.5, 1),
         (
             "<extract>e f</extract><reason>a b c d</reason><answer>New Paris</answer>",

@@ -97,7 +97,8 @@ class EviOmniReward(Reward):
         golds, rules = golds_of(trajectory.question), rules_for(self.rule)
         parts = {
             "answer": math.fsum(f1(answers[name], golds, rules) for name in self.outputs) / len(self.outputs),
-            "length": self.length(lengths(trajectory, engine)),
+            # Evidence that was never begun has no length, and must not pass for the shortest of all.
+            "length": self.length(lengths(trajectory, engine)) if _field(trajectory, "evidence") else 0.0,
             "format": float(not trajectory.malformed),
         }
         weights = (self.answer_weight, self.length_weight, self.format_weight)
@@ -163,11 +164,11 @@ def rationale_length(size: Lengths, tau: float) -> float:
 
 
 def evidence_length(size: Lengths, gamma: float, omega: float) -> float:
-    """R_len_e (eq. 7): more for evidence shorter than the passages; 0 if either is empty.
+    """R_len_e (eq. 7): more for evidence shorter than the passages; 0 without passages.
 
-    Empty evidence is no short evidence: eq. 7 taken literally would pay for saying nothing.
+    Evidence left empty is paid in full, as eq. 7 has it; it earns no R_len_r and its o_e no answer.
     """
-    if not size.evidence or not size.passages:
+    if not size.passages:
         return 0.0
     # One rounding only: 1 - 90/100 is below 0.1.
     saved = (size.passages - size.evidence) / size.passages
