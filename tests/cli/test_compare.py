@@ -51,6 +51,8 @@ def test_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "+60.0 [+30.0, +90.0]" in out
     assert "0.031" in out  # six questions gained: 2 of 2^6 patterns
     assert "the same model, weights, protocol and reward in all" in out
+    assert "What became of the questions" in out
+    assert "Right" in out
 
 
 def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +62,10 @@ def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["columns"][1]["adjusted"]["em"] == 2 / 2**6
     assert told["stamps"] == []
     assert told["notes"]
+    first, second = (told["systems"][column["name"]] for column in told["columns"])
+    assert second["outcomes"]["right"] - first["outcomes"]["right"] == 6
+    assert sum(first["outcomes"].values()) == told["n"]
+    assert second["cost_per_right_answer"]["seconds"]["n"] == told["n"]
 
 
 @pytest.mark.parametrize(("flag", "start"), [("--markdown", "| figure | system |"), ("--latex", "% needs")])

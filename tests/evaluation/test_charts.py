@@ -68,6 +68,14 @@ def test_axes_carry_their_units_and_lines_their_names() -> None:
     assert len(list(tree.iter("circle"))) == 2
 
 
+@pytest.mark.parametrize("value", [0.0, 100.0])
+def test_shares_that_are_all_alike_end_at_100(value: float) -> None:
+    tree = ET.fromstring(line_chart("T", "wrong answers, %", [Series("a", [(1, value), (2, value)])]))
+    numbers = {element.text for element in tree.iter("text")}
+    assert {"0", "100"} <= numbers
+    assert "150" not in numbers
+
+
 def test_only_finite_numbers_become_points() -> None:
     rows = [
         {"step": 2, "x": 0.5},

@@ -18,6 +18,7 @@ from sleuth.evaluation.comparison_report import grid_html, write_comparison
 from sleuth.evaluation.records import LinesWriter, record_of
 from sleuth.evaluation.result import read_json, summarise, write_json
 from sleuth.evaluation.settings import rules_of
+from sleuth.evaluation.systems import systems_of
 from sleuth.evaluation.tables import Grid
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
@@ -66,7 +67,8 @@ class Page(HTMLParser):
 def written(folders: list[Path], path: Path, **how: Any) -> str:
     """The page of a comparison."""
     entries = load_entries(folders)
-    write_comparison(path, entries, compare_entries(entries, **how))
+    comparison = compare_entries(entries, **how)
+    write_comparison(path, entries, comparison, systems_of(entries, comparison))
     html = path.read_text(encoding="utf-8")
     assert not re.search(r"\bnan\b|\binf\b|NaN|Infinity", Page(html).text)
     return html

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from sleuth.cli.output import PIPE_WIDTH, print_json, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sleuth.evaluation.comparison import Comparison
+    from sleuth.evaluation.tables import Grid
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the paired comparison, and write the report if asked."""
     from sleuth.evaluation.compare import compare_entries, find_evaluation, load_entries
+    from sleuth.evaluation.systems import outcome_grid, systems_of, told_of
     from sleuth.evaluation.tables import grids, latex, markdown
 
     folders = [find_evaluation(run) for run in arguments.runs]
@@ -44,34 +48,35 @@ def run(arguments: argparse.Namespace) -> int:
             warn(f"{run}: comparing its newest finished evaluation, {folder.name}")
     entries = load_entries(folders)
     comparison = compare_entries(entries, anyway=arguments.anyway, each_seed=arguments.each_seed)
+    systems = systems_of(entries, comparison)
     if arguments.html is not None:
         from sleuth.evaluation.comparison_report import write_comparison
 
-        write_comparison(arguments.html, entries, comparison)
+        write_comparison(arguments.html, entries, comparison, systems)
         warn(f"report: {arguments.html}")
     if arguments.json:
-        print_json(comparison.to_dict())
-    elif arguments.markdown or arguments.latex:
-        written = (latex if arguments.latex else markdown)(
-            grids(comparison), comparison.stamps(), comparison.notes()
-        )
-        sys.stdout.write(written)
+        print_json(comparison.to_dict() | {"systems": told_of(systems)})
+        return 0
+    tables = [*grids(comparison), outcome_grid(systems)]
+    if arguments.markdown or arguments.latex:
+        write = latex if arguments.latex else markdown
+        sys.stdout.write(write(tables, comparison.stamps(), comparison.notes()))
     else:
-        _print(comparison)
+        _print(comparison, tables)
     return 0
 
 
-def _print(comparison: Comparison) -> None:
+def _print(comparison: Comparison, tables: Sequence[Grid]) -> None:
     """Stamps, tables and notes on the terminal."""
     from rich.console import Console
     from rich.text import Text
 
-    from sleuth.evaluation.tables import grids, terminal
+    from sleuth.evaluation.tables import terminal
 
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for stamp in comparison.stamps():
         console.print(Text(stamp, style="bold red"))
-    for grid in grids(comparison):
+    for grid in tables:
         console.print(terminal(grid))
     for note in comparison.notes():
         console.print(Text(f"- {note}"))

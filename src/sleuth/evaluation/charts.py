@@ -44,7 +44,7 @@ def line_chart(
         return ""
     xs = [x for s in drawn for x, _ in s.points]
     ys = [y for s in drawn for _, y in s.points] + [end for s in drawn for _, *ends in s.band for end in ends]
-    x_ticks, y_ticks = ticks(min(xs), max(xs), 5, whole=True), ticks(min(ys), max(ys), 4)
+    x_ticks, y_ticks = ticks(min(xs), max(xs), 5, whole=True), _value_ticks(ys, unit)
     scale = Scale(x_ticks[0], x_ticks[-1], y_ticks[0], y_ticks[-1])
     parts = [axes(scale, x_ticks, y_ticks, x_label, unit), *(_band(scale, one) for one in drawn)]
     parts += [_line(scale, one, smooth=smooth) for one in drawn]
@@ -52,6 +52,14 @@ def line_chart(
     # One line of several that were asked for has to be named as well.
     keys = [(s.label, s.colour) for s in drawn] if len(series) > 1 else []
     return framed(title, f"{title}, {unit}, by {x_label}; last values: {last}", "".join(parts), keys)
+
+
+def _value_ticks(values: Sequence[float], unit: str) -> list[float]:
+    """Ticks of the y axis; shares that are all alike are drawn on the whole axis, which ends at 100 %."""
+    low, high = min(values), max(values)
+    if unit.endswith("%") and low == high and 0 <= low <= 100:
+        return ticks(0, 100, 4)
+    return ticks(low, high, 4)
 
 
 def framed(

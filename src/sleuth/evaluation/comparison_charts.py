@@ -6,52 +6,20 @@ Each takes plain values and gives a <figure>, or "" where there is nothing to dr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-from sleuth.evaluation.anatomy import Anatomy, selective
+from sleuth.evaluation.anatomy import selective
 from sleuth.evaluation.bars import Dot, Sample, dot_chart, histogram, tail, wilson
 from sleuth.evaluation.charts import COLOURS, Series, line_chart
 from sleuth.evaluation.comparison import Column
-from sleuth.evaluation.cost import Cost, cost_per_right
+from sleuth.evaluation.cost import Cost
 from sleuth.evaluation.figures import figure, interval, number
-from sleuth.evaluation.records import Key, Record
+from sleuth.evaluation.systems import COSTS, System
 from sleuth.metrics.selective import RiskCoverage
 
 SPREADS = ("response_tokens", "steps", "searches")
 """Figures whose distribution over episodes is drawn."""
 _POINTS = 100
 """Points of a risk–coverage curve that are drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One evaluation of a system; a system with several seeds has several."""
-
-    folder: Path
-    records: Sequence[Record]
-    """Of the shared questions, in the order of their keys."""
-    anatomy: Mapping[Key, Anatomy]
-    seconds: float
-    """Of the whole evaluation."""
-    n: int
-    """Questions of the whole evaluation."""
-
-    def values(self, name: str) -> list[float]:
-        """A figure, where it exists."""
-        return [value for record in self.records if (value := record.metrics.get(name)) is not None]
-
-    def parts(self) -> list[Anatomy]:
-        """The episodes of the shared questions, in their order."""
-        return [self.anatomy[record.key] for record in self.records]
-
-    def right(self) -> list[float]:
-        """1.0 for each question that was answered rightly."""
-        return [float(one.outcome == "right") for one in self.parts()]
-
-
-System = tuple[Column, Sequence[Member]]
-"""A column of the comparison and its evaluations."""
 
 
 def colour_of(place: int) -> int:
@@ -121,43 +89,6 @@ def risk_over_coverage(systems: Sequence[System]) -> str:
 def _places(n: int) -> list[int]:
     """At most about _POINTS numbers of questions, evenly spread, n among them."""
     return sorted({max(1, round(n * i / min(n, _POINTS))) for i in range(1, min(n, _POINTS) + 1)})
-
-
-COSTS = {
-    "tokens": "tokens read and written",
-    "response_tokens": "tokens written",
-    "searches": "searches",
-    "seconds": "seconds",
-}
-"""What a right answer may cost → its unit."""
-
-
-def costs(members: Sequence[Member]) -> dict[str, Cost]:
-    """Each cost per right answer; seeds are averaged question by question."""
-    right = _mean([member.right() for member in members])
-    spent: dict[str, list[float | None]] = {
-        "tokens": _known([[one.tokens for one in member.parts()] for member in members]),
-        **{
-            name: _known([[record.metrics.get(name) for record in member.records] for member in members])
-            for name in ("response_tokens", "searches")
-        },
-        # The clock ran for the evaluation as a whole: every question is given an equal share.
-        "seconds": [sum(m.seconds / m.n for m in members) / len(members)] * len(right),
-    }
-    return {name: cost_per_right(spent[name], [value or 0.0 for value in right]) for name in COSTS}
-
-
-def _mean(runs: Sequence[Sequence[float]]) -> list[float]:
-    return [sum(column) / len(column) for column in zip(*runs, strict=True)]
-
-
-def _known(runs: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Means over seeds; None where a seed does not know."""
-    means: list[float | None] = []
-    for column in zip(*runs, strict=True):
-        known = [value for value in column if value is not None]
-        means.append(sum(known) / len(known) if len(known) == len(column) else None)
-    return means
 
 
 def cost_chart(name: str, found: Mapping[str, Cost]) -> str:

@@ -11,27 +11,26 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from sleuth.errors import DataError
 from sleuth.evaluation import comparison_charts as charts
-from sleuth.evaluation.anatomy import dissect, outcomes
 from sleuth.evaluation.bars import tail
 from sleuth.evaluation.compare import Entry, shared_keys
 from sleuth.evaluation.comparison import MAIN, Comparison, counted
-from sleuth.evaluation.comparison_charts import COSTS, SPREADS, Member, System
+from sleuth.evaluation.comparison_charts import SPREADS
 from sleuth.evaluation.curves import curves, overlaid
 from sleuth.evaluation.error_classes import CLASSES
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.report import LEGEND, notes_html, write_page
-from sleuth.evaluation.result import TRAJECTORIES
 from sleuth.evaluation.settings import differing
 from sleuth.evaluation.side_by_side import Side, disagreeing, examples, questions_html
+from sleuth.evaluation.systems import COSTS, System, costs, outcome_grid
 from sleuth.evaluation.tables import Grid, grids
 
 
-def write_comparison(path: Path, entries: Sequence[Entry], comparison: Comparison) -> None:
-    """Write the report of a comparison of `entries`. Raises DataError if their episodes cannot be read."""
+def write_comparison(
+    path: Path, entries: Sequence[Entry], comparison: Comparison, systems: Sequence[System]
+) -> None:
+    """Write the report of a comparison of `entries`; `systems` are those of systems_of."""
     keys = shared_keys(entries)
-    systems = _systems(entries, comparison, keys)
     title = (
         f"{counted(len(comparison.names), 'evaluation')} on {counted(comparison.n, 'question')}"
         if len(comparison.names) > 1
@@ -51,23 +50,6 @@ def write_comparison(path: Path, entries: Sequence[Entry], comparison: Compariso
         _settings(entries),
     ]
     write_page(path, title, sections)
-
-
-def _systems(entries: Sequence[Entry], comparison: Comparison, keys: Sequence[Key]) -> list[System]:
-    members = {}
-    for entry in entries:
-        folder = entry.evaluation.folder
-        anatomy = dissect(folder)
-        if missing := sum(key not in anatomy for key in keys):
-            raise DataError(f"{folder / TRAJECTORIES}: {counted(missing, 'episode')} of {len(keys)} missing")
-        members[str(folder)] = Member(
-            folder=folder,
-            records=[entry.table[key] for key in keys],
-            anatomy=anatomy,
-            seconds=entry.evaluation.seconds,
-            n=entry.evaluation.n,
-        )
-    return [(column, [members[folder] for folder in column.folders]) for column in comparison.columns]
 
 
 def _stamps(stamps: Sequence[str]) -> str:
@@ -139,18 +121,7 @@ def _number_cell(cell: str) -> str:
 
 def _errors(systems: Sequence[System]) -> str:
     """How many questions of each system ended in which class; seeds are counted together."""
-    counts = {}
-    for column, members in systems:
-        parts = [one for member in members for one in member.parts()]
-        counts[f"{column.name} (n = {len(parts)})"] = outcomes(parts)
-    rows = []
-    for name, kind in CLASSES.items():
-        cells = [
-            f"{found[name]} ({100 * found[name] / sum(found.values()):.1f} %)" for found in counts.values()
-        ]
-        if any(found[name] for found in counts.values()):
-            rows.append((kind.label, *cells))
-    table = grid_html(Grid("What became of the questions", ("", *counts), tuple(rows), words=1))
+    table = grid_html(outcome_grid(systems))
     definitions = "".join(
         f"<li><b>{escape(kind.label)}</b>: {escape(kind.definition)}.</li>" for kind in CLASSES.values()
     )
@@ -161,14 +132,14 @@ def _errors(systems: Sequence[System]) -> str:
 
 
 def _costs(systems: Sequence[System]) -> str:
-    found = {column.name: charts.costs(members) for column, members in systems}
+    found = {column.name: costs(members) for column, members in systems}
     drawn = "".join(
-        charts.cost_chart(name, {system: costs[name] for system, costs in found.items()}) for name in COSTS
+        charts.cost_chart(name, {system: each[name] for system, each in found.items()}) for name in COSTS
     )
-    without = [name for name, costs in found.items() if costs["seconds"].value is None]
+    without = [name for name, each in found.items() if each["seconds"].value is None]
     rows = tuple(
-        (system, *(charts.cost_text(costs[name]) for name in COSTS), str(costs["seconds"].n))
-        for system, costs in found.items()
+        (system, *(charts.cost_text(each[name]) for name in COSTS), str(each["seconds"].n))
+        for system, each in found.items()
     )
     table = grid_html(Grid("", ("system", *COSTS.values(), "n"), rows, words=1), title=False)
     notes = [
