@@ -1,4 +1,4 @@
-"""Caller: one JSON request to one server, however often that takes: time-outs, retries, hedging, a breaker.
+"""Asking one server, however often that takes: time-outs, retries, hedging, a breaker. Caller: by JSON over HTTP.
 
 Busy (429, or 503 with Retry-After) is waited for as long as the server asks; only silence and failure count
 against it. A refusal (another 4xx) is final: asking again would be refused again.
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,8 @@ from sleuth.retrievers.breaker import Breaker
 
 if TYPE_CHECKING:
     import httpx
+
+T = TypeVar("T")
 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 """Statuses after which the same request may succeed."""
@@ -60,47 +62,34 @@ class Calling:
             raise ConfigError(f"timeout_s must be more than 0, not {self.timeout_s}")
 
 
-class _FaultError(Exception):
+class FaultError(Exception):
     """An attempt that failed and may be repeated."""
 
     def __init__(self, reason: str, asked_s: float = 0.0, *, busy: bool = False) -> None:
+        """`asked_s`: seconds the server asks to be left alone for; `busy`: it lives and only has too much to do."""
         super().__init__(reason)
         self.asked_s = asked_s
         self.busy = busy
 
 
-class Caller:
-    """Sends requests to one server over kept connections. Threads may share it."""
+class Asking:
+    """Attempts at one server, repeated as `how` says. Threads may share it."""
 
-    def __init__(self, url: str, how: Calling) -> None:
-        """Nothing is sent yet. ConfigError for what is no http address, or without httpx."""
-        try:
-            import httpx
-        except ModuleNotFoundError as error:
-            raise ConfigError("a remote retriever needs httpx: pip install 'sleuth-rag[remote]'") from error
-        if not re.match(r"https?://[^/]", url):
-            raise ConfigError(f"a server's address starts with http:// or https://, not {url!r}")
-        self._url = url
-        self.name = shown_url(url)
-        """The address as messages show it."""
+    def __init__(self, name: str, how: Calling) -> None:
+        self.name = name
+        """The server as messages show it."""
         self._how = how
-        token = os.environ.get(how.token_env, "")
-        sent_at_once = how.concurrency * (2 if how.hedge_s else 1)
-        self._client = httpx.Client(
-            timeout=httpx.Timeout(how.timeout_s, connect=min(how.timeout_s, 10.0)),
-            limits=httpx.Limits(max_connections=sent_at_once, max_keepalive_connections=sent_at_once),
-            headers={"Content-Type": "application/json"}
-            | ({"Authorization": f"Bearer {token}"} if token else {}),
-        )
         self._breaker = Breaker(how.breaker_failures, how.breaker_rest_s)
-        self._hedges = ThreadPoolExecutor(sent_at_once, thread_name_prefix="hedge")
+        self._hedges = ThreadPoolExecutor(sent_at_once(how), thread_name_prefix="hedge")
         self._sleep: Callable[[float], None] = time.sleep
 
-    def ask(self, body: dict[str, Any]) -> Any:
-        """The decoded answer to a POST. RetrievalError if the server refuses, fails or stays silent."""
-        content = msgspec.json.encode(body)
+    def until_answered(self, attempt: Callable[[], T]) -> T:
+        """What `attempt` returns, which raises FaultError for what may be repeated and RetrievalError for a refusal.
+
+        RetrievalError if the server refuses, fails or stays silent.
+        """
         problem = ""
-        for attempt in range(self._how.attempts):
+        for number in range(self._how.attempts):
             if (left := self._breaker.refusal_s()) > 0:
                 before = f" ({problem})" if problem else ""
                 raise RetrievalError(
@@ -108,22 +97,70 @@ class Caller:
                     f"left alone for another {left:.3g} s"
                 )
             try:
-                answer = self._hedged(content) if self._how.hedge_s else self._send(content)
+                answer = self._hedged(attempt) if self._how.hedge_s else attempt()
             except RetrievalError:
                 self._breaker.succeeded()  # it refuses, so it lives
                 raise
-            except _FaultError as fault:
+            except FaultError as fault:
                 problem = str(fault)
                 if fault.busy:
                     self._breaker.succeeded()
                 else:
                     self._breaker.failed()
-                if attempt + 1 < self._how.attempts:
-                    self._sleep(pause_s(attempt, fault.asked_s))
+                if number + 1 < self._how.attempts:
+                    self._sleep(pause_s(number, fault.asked_s))
             else:
                 self._breaker.succeeded()
                 return answer
         raise RetrievalError(f"{self.name} failed: {problem} (tried {self._how.attempts} times)")
+
+    def _hedged(self, attempt: Callable[[], T]) -> T:
+        """The first good answer of one request, or of two if the first one lingers."""
+        running: set[Future[T]] = {self._hedges.submit(attempt)}
+        done, _ = wait(running, timeout=self._how.hedge_s)
+        if not done:
+            running.add(self._hedges.submit(attempt))
+        while True:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            good = next((future for future in done if future.exception() is None), None)
+            if good is not None or not running:
+                return (good or done.pop()).result()
+
+
+class Caller(Asking):
+    """Sends requests to one server over kept connections. Threads may share it."""
+
+    def __init__(self, url: str, how: Calling, authorization: str | None = None) -> None:
+        """Nothing is sent yet. ConfigError for what is no http address, or without httpx.
+
+        authorization: that header's value; None = the bearer token that `how` names.
+        """
+        try:
+            import httpx
+        except ModuleNotFoundError as error:
+            raise ConfigError("a remote retriever needs httpx: pip install 'sleuth-rag[remote]'") from error
+        if not re.match(r"https?://[^/]", url):
+            raise ConfigError(f"a server's address starts with http:// or https://, not {url!r}")
+        super().__init__(shown_url(url), how)
+        self._url = url
+        if authorization is None:
+            token = os.environ.get(how.token_env, "")
+            authorization = f"Bearer {token}" if token else ""
+        most = sent_at_once(how)
+        self._client = httpx.Client(
+            timeout=httpx.Timeout(how.timeout_s, connect=min(how.timeout_s, 10.0)),
+            limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
+            headers={"Content-Type": "application/json"}
+            | ({"Authorization": authorization} if authorization else {}),
+        )
+
+    def ask(self, body: dict[str, Any] | None, path: str = "", method: str = "POST") -> Any:
+        """The decoded answer to a request. RetrievalError if the server refuses, fails or stays silent.
+
+        path: what follows the server's address.
+        """
+        content = b"" if body is None else msgspec.json.encode(body)
+        return self.until_answered(lambda: self.send(content, path, method))
 
     def look(self, path: str) -> Any:
         """The decoded answer to a GET of another path of the server, None if it does not offer that."""
@@ -135,40 +172,38 @@ class Caller:
         except DataError:
             return None
         except httpx.HTTPError as error:
-            raise RetrievalError(f"{self.name} failed: {_silence(error)}") from error
+            raise RetrievalError(f"{self.name} failed: {silence(error)}") from error
 
-    def _hedged(self, content: bytes) -> Any:
-        """The first good answer of one request, or of two if the first one lingers."""
-        running: set[Future[Any]] = {self._hedges.submit(self._send, content)}
-        done, _ = wait(running, timeout=self._how.hedge_s)
-        if not done:
-            running.add(self._hedges.submit(self._send, content))
-        while True:
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            good = next((future for future in done if future.exception() is None), None)
-            if good is not None or not running:
-                return (good or done.pop()).result()
-
-    def _send(self, content: bytes) -> Any:
-        """One attempt."""
+    def send(self, content: bytes, path: str = "", method: str = "POST") -> Any:
+        """One attempt: FaultError if it may be repeated, RetrievalError for a refusal."""
         import httpx
 
         try:
-            response = self._client.post(self._url, content=content)
+            response = self._client.request(method, self._url + path, content=content)
         except httpx.HTTPError as error:
-            raise _FaultError(_silence(error)) from error
+            raise FaultError(silence(error)) from error
         status = response.status_code
-        if status in _PASSING:
+        if status not in (200, 201):
             asked = response.headers.get("Retry-After", "")
-            # 503 without it is what a proxy says whose server is gone.
-            busy = status == 429 or (status == 503 and bool(asked))
-            raise _FaultError(f"status {status}: {_said(response)}", retry_after(asked), busy=busy)
-        if status != 200:
-            raise RetrievalError(f"{self.name} refused the request: status {status}: {_said(response)}")
+            raise failure(self.name, status, _said(response), asked)
         try:
             return decode_json(response.content)
         except DataError as error:
-            raise _FaultError(f"the answer cannot be read: {error}") from error
+            raise FaultError(f"the answer cannot be read: {error}") from error
+
+
+def failure(name: str, status: int, said: str, asked: str = "") -> FaultError | RetrievalError:
+    """What to raise for a status of failure; `said` = the server's words, `asked` = its Retry-After header."""
+    if status not in _PASSING:
+        return RetrievalError(f"{name} refused the request: status {status}: {said}")
+    # 503 without the header is what a proxy says whose server is gone.
+    busy = status == 429 or (status == 503 and bool(asked))
+    return FaultError(f"status {status}: {said}", retry_after(asked), busy=busy)
+
+
+def sent_at_once(how: Calling) -> int:
+    """Most requests under way at once."""
+    return how.concurrency * (2 if how.hedge_s else 1)
 
 
 def shown_url(url: str) -> str:
@@ -176,7 +211,7 @@ def shown_url(url: str) -> str:
     return re.sub(r"(?<=://)[^/@]*@", "", url)
 
 
-def _silence(error: httpx.HTTPError) -> str:
+def silence(error: httpx.HTTPError) -> str:
     """Why there was no answer."""
     import httpx
 
@@ -191,5 +226,14 @@ def _said(response: httpx.Response) -> str:
         body = decode_json(response.content)
     except DataError:
         body = response.text
+    return spoken(body) or response.reason_phrase
+
+
+def spoken(body: object) -> str:
+    """What the body of an answer says went wrong, one line: its error or detail, of several the root cause."""
     said = body.get("error") or body.get("detail") or body if isinstance(body, dict) else body
-    return " ".join(str(said).split())[:300] or response.reason_phrase
+    if isinstance(said, dict):
+        causes = said.get("root_cause")
+        cause = causes[0] if isinstance(causes, list) and causes else said
+        said = cause.get("reason") or cause if isinstance(cause, dict) else cause
+    return " ".join(str(said).split())[:300]
