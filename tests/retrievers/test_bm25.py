@@ -296,7 +296,7 @@ BREAKAGES: list[tuple[Callable[[Path], object], str]] = [
     (edit(generation="../elsewhere"), "damaged"),
     (cut, "bytes, not"),
     (lambda d: (generation(d) / "passages.starts").unlink(), "missing"),
-    (spoil_engine, "cannot open"),
+    (spoil_engine, "hash mismatch"),
 ]
 
 

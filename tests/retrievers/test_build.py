@@ -35,7 +35,7 @@ def test_info_and_content_hash(tmp_path: Path):
     info = build_index(iter(OLD), tmp_path / "deep" / "i")
     assert (info.num_passages, info.num_duplicates, info.duplicates) == (2, 0, ())
     lines = b'{"id":"a","title":"Old","text":"apple"}\n{"id":"b","title":"Old","text":"banana"}\n'
-    assert info.sha256 == hashlib.sha256(lines).hexdigest()
+    assert info.sha256 == hashlib.sha256(hashlib.sha256(lines).digest()).hexdigest()
     assert next(info.directory.glob("index-*/passages.jsonl")).read_bytes() == lines
     manifest = json.loads((info.directory / "manifest.json").read_text())
     assert manifest["num_passages"] == 2

@@ -1,11 +1,13 @@
-"""build_index: a stream of passages into an index directory, in bounded memory, published in one step."""
+"""build_index: a stream of passages into an index directory, in bounded memory, published in one step.
+
+A build that is killed leaves its whole shards to the next one of the same passages: see shards.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -14,17 +16,24 @@ import numpy.typing as npt
 from sleuth import __version__
 from sleuth.errors import RetrievalError
 from sleuth.retrievers import analysis
-from sleuth.retrievers.index import ENGINE, IndexWriter, engine_version
-from sleuth.retrievers.manifest import FORMAT, KIND, Manifest
-from sleuth.retrievers.passages import PassageWriter
+from sleuth.retrievers.index import ENGINE, engine_version
+from sleuth.retrievers.index_writer import FOLDER
+from sleuth.retrievers.manifest import FORMAT, KIND, Manifest, hash_small
+from sleuth.retrievers.passages import BLOCKS, DELETED, PARTS
 from sleuth.retrievers.publish import publish, staging
+from sleuth.retrievers.shards import ShardedBuild
 from sleuth.types import Passage
 
 CHUNK = 4096
-"""Passages taken at a time; also how often progress is told."""
+"""Most passages taken at a time; also how often progress is told."""
+CHUNK_CHARACTERS = 8_000_000
+"""Most characters taken at a time, but for a single passage that has more."""
 
 NAMED_DUPLICATES = 10
 """How many skipped ids IndexInfo names."""
+
+_LISTS = (PARTS, BLOCKS, DELETED, f"{FOLDER}/meta.json")
+"""Small files that say what the others are: read at every opening, so their hash can be checked there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +43,13 @@ class IndexInfo:
     directory: Path
     num_passages: int
     sha256: str
-    """Of all passages in order; what `identity()` of the retriever names."""
+    """Of all passages in order (content_hash); what `identity()` of the retriever names."""
     num_duplicates: int = 0
     """Passages skipped because an earlier one has their id."""
     duplicates: tuple[str, ...] = ()
     """The first few ids that came again."""
+    num_resumed: int = 0
+    """Passages that were indexed already, by a build that was killed."""
 
 
 def build_index(
@@ -48,12 +59,13 @@ def build_index(
 
     `progress` is called with the number of passages taken so far. The first passage of an id is
     kept, later ones are skipped and counted. Memory stays below 0.6 GB for millions of passages.
-    Until the last step, and if anything fails, an existing index stays as it was.
+    Until the last step, and if anything fails, an existing index stays as it was; the next build
+    goes on with the whole shards of one that failed, as far as its passages are the same.
     Raises RetrievalError if there are no passages, one is malformed, or `directory` cannot be used.
     """
     directory = Path(directory)
     try:
-        with staging(directory) as content:
+        with staging(directory, made_by=_settings()) as content:
             return _build(passages, content, directory, progress)
     except OSError as error:
         raise RetrievalError(f"building index {str(directory)!r} failed: {error}") from error
@@ -62,50 +74,82 @@ def build_index(
 def _build(
     passages: Iterable[Passage], content: Path, directory: Path, progress: Callable[[int], None] | None
 ) -> IndexInfo:
-    seen = SeenIds()
-    taken = num_duplicates = 0
-    duplicates: list[str] = []
-    with PassageWriter(content) as store, IndexWriter(content) as writer:
-        for chunk in checked_chunks(passages, taken):
-            for passage, is_new in zip(chunk, seen.add([p.id for p in chunk]), strict=True):
-                if is_new:
-                    writer.add(store.count, passage)
-                    store.add(passage)
-                    continue
-                num_duplicates += 1
-                if len(duplicates) < NAMED_DUPLICATES:
-                    duplicates.append(passage.id)
-            taken += len(chunk)
+    distinct = Distinct(passages)
+    with ShardedBuild(content) as made:
+        for chunk in distinct:
+            made.add(chunk)
             if progress:
-                progress(taken)
-        if not store.count:
+                progress(distinct.num_taken)
+        if not made.count:
             raise RetrievalError(f"no passages to index for {str(directory)!r}")
-        num_passages, sha256 = store.count, store.finish()
-        writer.finish()
-    publish(content, directory, _manifest(content, num_passages, sha256))
-    return IndexInfo(directory, num_passages, sha256, num_duplicates, tuple(duplicates))
+        num_passages, num_resumed, sha256 = made.count, made.num_resumed, made.finish()
+    publish(content, directory, describe(content, num_passages, sha256))
+    return IndexInfo(
+        directory, num_passages, sha256, distinct.num_duplicates, tuple(distinct.duplicates), num_resumed
+    )
+
+
+def _settings() -> str:
+    """On what, beside the passages, the files of a build depend."""
+    return f"{KIND} {FORMAT} {ENGINE} {engine_version()} {analysis.ANALYSER} {analysis.fingerprint()} {__version__}"
+
+
+class Distinct:
+    """Those of a stream of passages whose id is new, checked, some at a time."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._chunks = checked_chunks(passages)
+        self._seen = SeenIds()
+        self.num_taken = 0
+        """Passages of the stream so far, repeated ones included."""
+        self.num_duplicates = 0
+        self.duplicates: list[str] = []
+        """The first few ids that came again."""
+
+    def __iter__(self) -> Iterator[list[Passage]]:
+        for chunk in self._chunks:
+            are_new = self._seen.add([passage.id for passage in chunk])
+            self.num_taken += len(chunk)
+            if not all(are_new):
+                again = [p.id for p, is_new in zip(chunk, are_new, strict=True) if not is_new]
+                self.num_duplicates += len(again)
+                self.duplicates += again[: NAMED_DUPLICATES - len(self.duplicates)]
+                chunk = [p for p, is_new in zip(chunk, are_new, strict=True) if is_new]
+            yield chunk
 
 
 def checked_chunks(passages: Iterable[Passage], first: int = 0) -> Iterator[list[Passage]]:
-    """Lists of at most CHUNK passages, checked and with text that can be stored."""
-    stream = iter(passages)
-    while chunk := [_checked(p, first + i) for i, p in enumerate(islice(stream, CHUNK))]:
+    """Lists of at most CHUNK passages and some CHUNK_CHARACTERS, checked and with text that can be stored."""
+    chunk: list[Passage] = []
+    size = 0
+    for number, passage in enumerate(passages, first):
+        ready = _checked(passage, number)
+        chunk.append(ready)
+        size += len(ready.title) + len(ready.text)
+        if len(chunk) == CHUNK or size >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
         yield chunk
-        first += len(chunk)
 
 
 def _checked(passage: Passage, number: int) -> Passage:
-    for name in ("id", "title", "text"):
-        if not isinstance(getattr(passage, name), str):
-            raise RetrievalError(f"passage {number}: {name} must be text, not {getattr(passage, name)!r}")
-    if not passage.id:
+    identity, title, text = passage.id, passage.title, passage.text
+    try:
+        if identity.isascii() and title.isascii() and text.isascii() and identity:
+            return passage
+    except AttributeError:  # not text: told below
+        pass
+    for name, value in (("id", identity), ("title", title), ("text", text)):
+        if not isinstance(value, str):
+            raise RetrievalError(f"passage {number}: {name} must be text, not {value!r}")
+    if not identity:
         raise RetrievalError(f"passage {number} has no id, so nothing could cite it")
-    if passage.id.isascii() and passage.title.isascii() and passage.text.isascii():
-        return passage
-    return Passage(*(analysis.valid(part) for part in (passage.id, passage.title, passage.text)))
+    return Passage(*(analysis.valid(part) for part in (identity, title, text)))
 
 
-def _manifest(content: Path, num_passages: int, sha256: str) -> Manifest:
+def describe(content: Path, num_passages: int, sha256: str) -> Manifest:
+    """The manifest of an index whose files are below `content`."""
     files = {str(p.relative_to(content)): p.stat().st_size for p in sorted(content.rglob("*")) if p.is_file()}
     return Manifest(
         kind=KIND,
@@ -119,6 +163,7 @@ def _manifest(content: Path, num_passages: int, sha256: str) -> Manifest:
         analyser_fingerprint=analysis.fingerprint(),
         sleuth_version=__version__,
         files=files,
+        hashes={name: hash_small(content / name) for name in files if name in _LISTS},
     )
 
 

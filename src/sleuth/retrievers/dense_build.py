@@ -22,8 +22,8 @@ from sleuth import __version__
 from sleuth.encoders.base import Encoder, fingerprint, packed, probe
 from sleuth.errors import BusyError, ConfigError, RetrievalError
 from sleuth.lock import FolderLock
-from sleuth.retrievers import faiss_index, passages, rescoring
-from sleuth.retrievers.build import SeenIds, checked_chunks
+from sleuth.retrievers import faiss_index, rescoring
+from sleuth.retrievers.build import Distinct
 from sleuth.retrievers.dense_index import COARSE, SEARCHERS
 from sleuth.retrievers.dense_manifest import (
     FORMAT,
@@ -36,7 +36,8 @@ from sleuth.retrievers.dense_manifest import (
 )
 from sleuth.retrievers.known_vectors import KnownVectors
 from sleuth.retrievers.manifest import check_files, read_manifest
-from sleuth.retrievers.passages import PassageReader, PassageWriter
+from sleuth.retrievers.passage_writer import PassageWriter
+from sleuth.retrievers.passages import PassageReader, passage_files
 from sleuth.retrievers.publish import ENCODED, publish, staging
 from sleuth.retrievers.vectors import HALF_VECTORS, VECTORS, VectorFile, Vectors, open_vectors, search_exact
 from sleuth.types import Passage
@@ -117,19 +118,14 @@ def _store(
     """Put the passages into `content`: (how many, their hash, duplicates left out)."""
     if isinstance(source, Path):
         return *_share(source, content), 0
-    seen = SeenIds()
-    num_duplicates = 0
+    distinct = Distinct(source)
     with PassageWriter(content) as store:
-        for chunk in checked_chunks(source):
-            for passage, is_new in zip(chunk, seen.add([p.id for p in chunk]), strict=True):
-                if is_new:
-                    store.add(passage)
-                else:
-                    num_duplicates += 1
-            tell("passages", store.count + num_duplicates, 0)
+        for chunk in distinct:
+            store.add(chunk)
+            tell("passages", distinct.num_taken, 0)
         if not store.count:
             raise RetrievalError(f"no passages to index for {str(directory)!r}")
-        return store.count, store.finish(), num_duplicates
+        return store.count, store.finish(), distinct.num_duplicates
 
 
 def _share(index: Path, content: Path) -> tuple[int, str]:
@@ -137,7 +133,9 @@ def _share(index: Path, content: Path) -> tuple[int, str]:
     manifest = read_manifest(index)
     generation = index / manifest.generation
     check_files(generation, manifest)
-    for name in (passages.PASSAGES, passages.IDS, passages.STARTS):
+    if not manifest.num_passages:
+        raise RetrievalError(f"index {str(index)!r} holds no passages")
+    for name in passage_files(generation):
         try:
             os.link(generation / name, content / name)
         except OSError:  # another file system, or one without links

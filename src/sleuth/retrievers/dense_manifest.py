@@ -15,7 +15,7 @@ from sleuth.retrievers.manifest import MANIFEST, read_as
 from sleuth.retrievers.publish import DENSE
 
 KIND = "sleuth-dense"
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an older index could no longer be searched rightly."""
 
 Backend = Literal["exact", "ivf-sq8", "pq-sq8"]
@@ -32,7 +32,7 @@ class DenseManifest:
     """Name of the directory beside the manifest that holds the files."""
     num_passages: int
     sha256: str
-    """Of passages.jsonl: the same as that of an index of the same passages' words."""
+    """Of the passages (content_hash): the same as that of an index of the same passages' words."""
     encoder: str
     """Name that sleuth.encoders.opening.open_encoder knows."""
     encoder_fingerprint: str

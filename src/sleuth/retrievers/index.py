@@ -1,4 +1,4 @@
-"""One index on disk: writing it and searching it with tantivy, and nothing of tantivy beyond this file.
+"""One index on disk, open for search with tantivy; index_writer makes it.
 
 Two fields are indexed: `text` holds title and text together, `title` the title again, so that a word
 of the title counts more by a weight chosen when searching. Queries are unions of term queries made
@@ -16,14 +16,14 @@ from importlib.metadata import version
 from itertools import groupby, takewhile
 from operator import itemgetter
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers import analysis, pruning
-from sleuth.retrievers.manifest import Manifest, check_files, read_manifest
-from sleuth.retrievers.passages import PassageReader
-from sleuth.types import Hit, Passage
+from sleuth.retrievers.index_writer import FOLDER
+from sleuth.retrievers.manifest import Manifest, check_files, check_hashes, read_manifest
+from sleuth.retrievers.passages import PARTS, PassageStore
+from sleuth.types import Hit
 
 if TYPE_CHECKING:
     import tantivy
@@ -46,8 +46,6 @@ LOOK_UP_FROM = 1000
 
 REMEMBERED_WORDS = 1 << 16
 
-_FOLDER = "tantivy"
-_HEAP_BYTES = 200_000_000
 _TIE_ROOM = 32  # passages asked for beyond the k-th, which settles most ties at the first try
 _TIE_GROWTH = 8
 
@@ -55,68 +53,6 @@ _TIE_GROWTH = 8
 def engine_version() -> str:
     """The installed tantivy."""
     return version(ENGINE)
-
-
-def _schema() -> tantivy.Schema:
-    from tantivy import SchemaBuilder
-
-    builder = SchemaBuilder()
-    builder.add_text_field("title", tokenizer_name=analysis.ANALYSER, index_option="freq")
-    builder.add_text_field("text", tokenizer_name=analysis.ANALYSER, index_option="freq")
-    builder.add_unsigned_field("row", fast=True)
-    return builder.build()
-
-
-class IndexWriter:
-    """Writes the inverted index of passages numbered from 0 below a directory."""
-
-    def __init__(self, directory: Path) -> None:
-        from tantivy import Document, Index
-
-        self._path = directory / _FOLDER
-        self._path.mkdir()
-        self._document = Document
-        try:
-            self._index = Index(_schema(), path=str(self._path), reuse=False)
-            self._index.register_tokenizer(analysis.ANALYSER, analysis.analyser())
-            # One thread, so that the same passages give the same segments.
-            self._writer = self._index.writer(heap_size=_HEAP_BYTES, num_threads=1)
-        except ValueError as error:
-            raise RetrievalError(f"{self._path}: {error}") from error
-
-    def add(self, row: int, passage: Passage) -> None:
-        """Index one passage under its row in the passage file."""
-        title = analysis.folded(passage.title)
-        document = self._document()
-        document.add_unsigned("row", row)
-        document.add_text("title", title)
-        document.add_text("text", f"{title}\n{analysis.folded(passage.text)}")
-        try:
-            self._writer.add_document(document)
-        except ValueError as error:
-            raise RetrievalError(f"{self._path}: {error}") from error
-
-    def finish(self) -> None:
-        """Write everything through to the disk."""
-        try:
-            self._writer.commit()
-            self._writer.garbage_collect_files()
-            self._writer.wait_merging_threads()
-        except ValueError as error:
-            raise RetrievalError(f"{self._path}: {error}") from error
-        for leftover in self._path.glob(".tantivy-*.lock"):
-            leftover.unlink()
-
-    def __enter__(self) -> IndexWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        del (
-            self._writer,
-            self._index,
-        )  # ends its threads, so that nothing writes after a failed build is removed
 
 
 class OpenIndex:
@@ -139,9 +75,16 @@ class OpenIndex:
     def _open(self, directory: Path) -> None:
         generation = directory / self.manifest.generation
         check_files(generation, self.manifest)
+        check_hashes(generation, self.manifest.hashes)
         _check_analyser(directory, self.manifest)
-        self._passages = PassageReader(generation, self.manifest.num_passages)
-        self._searcher, self._schema = _searcher(generation / _FOLDER, self.manifest)
+        self._passages = PassageStore(generation)
+        # Rows stay as they are when a passage is deleted, and so does the engine's count of words.
+        self._num_stored = len(self._passages)
+        if self._num_stored - len(self._passages.deleted) != self.manifest.num_passages:
+            raise RetrievalError(
+                f"{generation / PARTS}: damaged, not {self.manifest.num_passages} passages; build the index again"
+            )
+        self._searcher, self._schema = _searcher(generation / FOLDER, self.manifest)
 
     def find(self, query: str, k: int, title_boost: float) -> list[Hit]:
         """The best k passages for the words of `query`, best first, ties by passage id.
@@ -152,9 +95,9 @@ class OpenIndex:
         terms = analysis.query_terms(query)
         if len(terms) > MAX_TERMS:
             terms = self._rarest(terms)
-        if not terms:
-            return []
         k = min(k, self.manifest.num_passages)
+        if not terms or not k:
+            return []
         try:
             found = self._best(terms, k, title_boost)
             rows = self._searcher.fast_field_values("row", [address for _, address in found])
@@ -175,7 +118,7 @@ class OpenIndex:
 
     def _best(self, words: list[str], k: int, title_boost: float) -> list[Found]:
         """The best k passages and all that tie with the last of them."""
-        if self.manifest.num_passages < PRUNE_FROM:
+        if self._num_stored < PRUNE_FROM:
             return self._collect(_union([c for word in words for c in self._clauses(word, title_boost)]), k)
         terms = self._terms(words, title_boost)
         number = pruning.first_guess(terms, k) if terms else 0
@@ -223,12 +166,12 @@ class OpenIndex:
         For a frequent word the most it gives is looked up once: the formula's limit for endless
         repetition is about twice what any real passage reaches, and would leave little to skip.
         """
-        total = self.manifest.num_passages
+        total = self._num_stored  # deleted ones count in the engine's formula until it merges their segment
         holders, in_titles = (self._searcher.doc_freq(field, word) for field in ("text", "title"))
         limit = pruning.bound(pruning.idf(holders, total), K1) if holders else 0.0
         if holders >= LOOK_UP_FROM:
             best = self._searcher.search(_union(self._clauses(word, 0)), 1, count=False).hits
-            limit = min(limit, best[0][0] * pruning.SLACK)
+            limit = min(limit, best[0][0] * pruning.SLACK) if best else 0.0
         return holders, limit, pruning.bound(pruning.idf(in_titles, total), K1) if in_titles else 0.0
 
     def _make_clauses(self, word: str, title_boost: float) -> tuple[tantivy.Query, ...]:

@@ -6,6 +6,8 @@ is not whole, not ours or not of this version is never searched.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import Field, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -16,7 +18,7 @@ from sleuth.errors import RetrievalError
 
 MANIFEST = "manifest.json"
 KIND = "sleuth-bm25"
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an older index could no longer be searched rightly."""
 
 
@@ -47,7 +49,7 @@ class Manifest:
     """Name of the directory beside the manifest that holds the files."""
     num_passages: int
     sha256: str
-    """Of passages.jsonl: the identity of what can be found."""
+    """Of the passages and which of them are deleted (content_hash): the identity of what can be found."""
     engine: str
     engine_version: str
     analyser: str
@@ -55,6 +57,8 @@ class Manifest:
     sleuth_version: str
     files: dict[str, int]
     """Relative path → bytes, of every file of the generation."""
+    hashes: dict[str, str]
+    """Relative path → SHA-256, of the small ones that say what the others are."""
 
     def encode(self) -> bytes:
         """As indented JSON."""
@@ -103,6 +107,23 @@ def check_files(directory: Path, manifest: AnyManifest) -> None:
             raise RetrievalError(f"{directory / name}: missing; build the index again") from None
         if found != size:
             raise RetrievalError(f"{directory / name}: {found} bytes, not {size}; build the index again")
+
+
+def check_hashes(directory: Path, hashes: Mapping[str, str]) -> None:
+    """RetrievalError if a file is not, byte for byte, what was written."""
+    for name, expected in hashes.items():
+        if hash_small(directory / name) != expected:
+            raise RetrievalError(
+                f"{directory / name}: is not the file that the build wrote (hash mismatch); build the index again"
+            )
+
+
+def hash_small(path: Path) -> str:
+    """SHA-256 of a file that fits into memory."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise RetrievalError(f"cannot read index file: {error}; build the index again") from error
 
 
 def _missing(directory: Path) -> str:

@@ -3,7 +3,7 @@
 A build works in a hidden directory inside the index directory and holds a lock on it. Publishing
 renames its files to a new generation, then swaps manifest.json for one that names it: the swap is
 the only moment at which readers see a change, and a reader that has the old files open keeps them.
-What a killed build leaves is recognised by its free lock and removed by the next build.
+What a killed build leaves is recognised by its free lock: the next build goes on with it or removes it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.manifest import KIND, MANIFEST, M
+from sleuth.retrievers.manifest import KIND, MANIFEST, M, Manifest, check_files, read_manifest
 
 _BUILD = ".build-"
 _GENERATION = "index-"
@@ -31,42 +33,100 @@ DENSE = "dense"
 """Folder inside an index of words for an index of the same passages' vectors."""
 ENCODED = ".encoded-"
 """Beginning of the folders in which builds of vectors keep them until they are published."""
-_OWN = (MANIFEST, _NEW_MANIFEST, _LOCK, DENSE)
+JOURNAL = "journal.jsonl"
+"""File beside the content of a build that can be gone on with."""
+_UPDATE_LOCK = ".lock-update"
+_MADE_BY = "made-by"
+_OWN = (MANIFEST, _NEW_MANIFEST, _LOCK, _UPDATE_LOCK, DENSE)
 
 
 @contextmanager
-def staging(directory: Path, kind: str = KIND) -> Iterator[Path]:
-    """An empty directory in which to build what `publish` then makes the index `directory`, of `kind`.
+def staging(directory: Path, kind: str = KIND, *, made_by: str = "") -> Iterator[Path]:
+    """A directory in which to build what `publish` then makes the index `directory`, of `kind`.
 
-    Removed afterwards whatever happens; other builds of the same index may run at the same time.
+    Empty, unless `made_by` is given and a killed build by the same left one with a journal beside it:
+    then as that build left it. Removed afterwards, but for one with a journal if the build failed.
+    Other builds of the same index may run at the same time.
     Raises RetrievalError if `directory` holds something that is not an index.
     """
     _refuse_foreign(directory, kind)
     directory.mkdir(parents=True, exist_ok=True)
     with _locked(directory / _LOCK):
-        _sweep(directory)
-        build = Path(tempfile.mkdtemp(prefix=_BUILD, dir=directory))
-        lock = (build / _LOCK).open("wb")
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        build, lock = (made_by and _left(directory, made_by)) or _fresh(directory, made_by)
+        _sweep(directory, keep_journals=not made_by)
+    content = build / _CONTENT
     try:
-        content = build / _CONTENT
-        content.mkdir()
+        content.mkdir(exist_ok=True)
         yield content
     finally:
-        shutil.rmtree(build, ignore_errors=True)
+        if not (content.exists() and (build / JOURNAL).exists()):
+            shutil.rmtree(build, ignore_errors=True)
         lock.close()
 
 
-def publish(content: Path, directory: Path, manifest: M) -> M:
-    """Make `content`, from `staging`, the index of `directory`; returns the manifest with its generation."""
+def _fresh(directory: Path, made_by: str) -> tuple[Path, BinaryIO]:
+    """A new build directory and its lock, held."""
+    build = Path(tempfile.mkdtemp(prefix=_BUILD, dir=directory))
+    lock = (build / _LOCK).open("wb")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (build / _MADE_BY).write_text(made_by)
+    return build, lock
+
+
+def _left(directory: Path, made_by: str) -> tuple[Path, BinaryIO] | None:
+    """The build directory that a killed build of the same kind left, and its lock, held."""
+    for journal in sorted(directory.glob(f"{_BUILD}*/{JOURNAL}")):
+        build = journal.parent
+        if not _is_abandoned(build) or not _text_is(build / _MADE_BY, made_by):
+            continue
+        # A build killed while it was published had renamed its content already.
+        published = directory / (_GENERATION + build.name.removeprefix(_BUILD))
+        if published.exists() and published.name != _current(directory):
+            published.rename(build / _CONTENT)
+        if (build / _CONTENT).exists():
+            lock = (build / _LOCK).open("ab")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return build, lock
+    return None
+
+
+def _text_is(path: Path, text: str) -> bool:
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+@contextmanager
+def updating(directory: Path) -> Iterator[tuple[Manifest, Path]]:
+    """The manifest of the index `directory` and an empty directory in which to build its successor.
+
+    One at a time: others wait. RetrievalError if there is no index or one of its files is missing.
+    """
+    read_manifest(directory)
+    with _locked(directory / _UPDATE_LOCK), staging(directory) as content:
+        manifest = read_manifest(directory)
+        check_files(directory / manifest.generation, manifest)
+        yield manifest, content
+
+
+def publish(content: Path, directory: Path, manifest: M, *, base: str = "") -> M:
+    """Make `content`, from `staging`, the index of `directory`; returns the manifest with its generation.
+
+    base: the generation it was made from, if any; RetrievalError if that is no longer the current one.
+    """
     named = replace(manifest, generation=_GENERATION + content.parent.name.removeprefix(_BUILD))
-    mode = (content.parent / _LOCK).stat().st_mode
+    mode = stat.S_IMODE((content.parent / _LOCK).stat().st_mode)
     for path in (content, *content.rglob("*")):
         if path.is_dir():
             _sync(path)
-        else:
+        elif stat.S_IMODE(path.stat().st_mode) != mode:
             path.chmod(mode)  # the engine makes some files private, so that another user could not search
     with _locked(directory / _LOCK):
+        if base and _current(directory) != base:
+            raise RetrievalError(
+                f"index {str(directory)!r} was built again meanwhile; it is as that build left it"
+            )
         content.rename(directory / named.generation)
         fresh = directory / _NEW_MANIFEST
         with fresh.open("wb") as file:
@@ -76,7 +136,7 @@ def publish(content: Path, directory: Path, manifest: M) -> M:
         _sync(directory)
         fresh.replace(directory / MANIFEST)
         _sync(directory)
-        _sweep(directory)
+        _sweep(directory, keep_journals=True)
     return named
 
 
@@ -103,17 +163,22 @@ def kind_of(manifest: Path) -> str:
     return str(data.get("kind", "other")) if isinstance(data, dict) else "other"
 
 
-def _sweep(directory: Path) -> None:
+def _current(directory: Path) -> str:
+    """The generation that the manifest names, "" if there is none."""
+    try:
+        return str(msgspec.json.decode((directory / MANIFEST).read_bytes())["generation"])
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+        return ""
+
+
+def _sweep(directory: Path, *, keep_journals: bool) -> None:
     """Remove what killed builds left and every generation but the current one. Needs the directory's lock."""
-    current = ""
-    if (directory / MANIFEST).exists():
-        try:
-            current = str(msgspec.json.decode((directory / MANIFEST).read_bytes())["generation"])
-        except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
-            current = ""
+    current = _current(directory)
     for entry in directory.iterdir():
         stale = entry.name.startswith(_GENERATION) and entry.name != current
-        if stale or (entry.name.startswith(_BUILD) and _is_abandoned(entry)):
+        if entry.name.startswith(_BUILD) and not (keep_journals and (entry / JOURNAL).exists()):
+            stale = _is_abandoned(entry)
+        if stale:
             shutil.rmtree(entry, ignore_errors=True)
 
 
