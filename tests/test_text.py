@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.text import contains, neutralise, normalise
+from sleuth.text import clock, contains, neutralise, normalise
 
 
 @pytest.mark.parametrize(
@@ -101,3 +101,10 @@ def test_neutralising_twice_changes_nothing_and_leaves_no_control_characters(tex
     assert neutralise(once) == once
     assert "\x00" not in once
     once.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, "0:00"), (59.6, "1:00"), (61, "1:01"), (3599.4, "59:59"), (3661, "1:01:01")]
+)
+def test_clock(seconds: float, expected: str):
+    assert clock(seconds) == expected

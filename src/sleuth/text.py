@@ -1,4 +1,4 @@
-"""Text rules with exactly one home: answer normalisers, containment, and neutralising untrusted text.
+"""Text rules with exactly one home: answer normalisers, containment, neutralising untrusted text, clock times.
 
 Sources: SQuAD v1.1, TriviaQA and HotpotQA evaluation scripts (definitions only), and
 ARENA's released normaliser, which turns punctuation into a space where SQuAD deletes it.
@@ -68,3 +68,10 @@ def neutralise(text: str) -> str:
     """
     text = _CONTROL.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     return _OPENING.sub("‹", text)
+
+
+def clock(seconds: float) -> str:
+    """A length of time as m:ss or h:mm:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -161,6 +161,15 @@ def test_plain_lines_off_a_terminal_and_brackets_are_text(tmp_path: Path) -> Non
     assert "rolling out" not in text
 
 
+def test_the_time_left_is_that_of_the_steps_made_here(tmp_path: Path) -> None:
+    console = quiet()
+    with RunLog(tmp_path, console=console) as log:
+        log.begin("train", 12, done=8)
+        log._terminal._began -= 100.0
+        log.write(10, {"reward/total": 0.25})  # two steps took 100 s, two are to come
+    assert console.file.getvalue().splitlines()[-1].endswith("· 1:40, 1:40 left")  # type: ignore[attr-defined]
+
+
 def test_a_terminal_shows_a_bar_with_the_activity(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
     with RunLog(tmp_path, console=console) as log:

@@ -40,6 +40,7 @@ from sleuth.rewards.base import Reward
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.loop import GREEDY, run_episodes
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
+from sleuth.text import clock
 from sleuth.types import Question, Score, Trajectory
 
 _ROUND = 8
@@ -70,14 +71,8 @@ class Progress:
         if self.faults:
             parts.append(f"{self.faults} failed")
         if self.remaining_s is not None:
-            parts.append(f"{_clock(self.remaining_s)} left")
+            parts.append(f"{clock(self.remaining_s)} left")
         return " · ".join(parts)
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def evaluate(

@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from sleuth.errors import TrainingError
 from sleuth.lock import FolderLock
+from sleuth.text import clock
 from sleuth.training.sinks import Sink
 
 HEADLINES = {
@@ -168,13 +169,13 @@ class Terminal:
         self._console = console
         self._progress: Progress | None = None
         self._task = TaskID(0)
-        self._phase, self._total = "", 0
+        self._phase, self._total, self._done = "", 0, 0
         self._began = time.monotonic()
 
     def begin(self, phase: str, total: int, done: int) -> None:
         """Show a phase."""
         self.end()
-        self._phase, self._total = phase.replace("_", " "), total
+        self._phase, self._total, self._done = phase.replace("_", " "), total, done
         self._began = time.monotonic()
         if done:
             self.say(f"{self._phase}: continuing after step {done} of {total}")
@@ -197,7 +198,8 @@ class Terminal:
         if self._progress is not None:
             self._progress.update(self._task, completed=step, now="")
         elapsed = time.monotonic() - self._began
-        self.say(f"{self._phase} {step}/{self._total} · {shown} · {elapsed:.0f} s")
+        left = elapsed / max(1, step - self._done) * (self._total - step)
+        self.say(f"{self._phase} {step}/{self._total} · {shown} · {clock(elapsed)}, {clock(left)} left")
 
     def activity(self, text: str) -> None:
         """Beside the bar; plain lines would flood a log file."""
