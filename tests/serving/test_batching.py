@@ -6,13 +6,15 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Retriever
-from sleuth.serving.batching import Batcher
+from sleuth.retrievers.bm25 import BM25, open_index
+from sleuth.serving.batching import AT_ONCE, Batcher
 from sleuth.serving.limits import Limits
 from sleuth.serving.metrics import Metrics
 from sleuth.serving.wire import RequestError
@@ -172,3 +174,51 @@ def test_a_request_that_is_given_up_takes_no_other_along():
 
     assert run(echo, Limits(), scene) == ["same-1"]
     assert len(echo.calls) == 1
+
+
+def test_what_is_quick_is_found_at_once_and_as_otherwise(index: Path):
+    async def scene(batcher: Batcher) -> None:
+        queries = ["town 7", "radium", "", "town 7"]
+        at_once = batcher.find_now(queries, 2)
+        assert at_once == await batcher.find(queries, 2)
+        assert at_once is not None
+        assert [hits[0].passage.id for hits in at_once if hits] == ["town-7", "curie", "town-7"]
+        assert batcher.find_now([f"street {i}" for i in range(AT_ONCE + 1)], 2) is None
+        assert batcher.find_now([f"street {i % 3}" for i in range(AT_ONCE + 1)], 2) is not None
+        assert batcher.find_now([], 2) == []
+
+    run(open_index(index), Limits(), scene)
+
+
+def test_at_once_is_given_up_where_searching_is_slow_and_taken_up_again(index: Path):
+    class Moody(BM25):
+        def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+            time.sleep(0.03 if "slow" in queries[0] else 0)
+            return super().search(queries, k)
+
+    async def scene(batcher: Batcher) -> None:
+        for i in range(1, 20):
+            if batcher.find_now([f"slow {i}"], 1) is None:
+                break
+        assert 1 < i < 10  # one slow search is no rule
+        assert batcher.find_now(["radium"], 1) is None
+        for j in range(100):
+            await batcher.find([f"quick {j}"], 1)
+        assert batcher.find_now(["radium"], 1) is not None
+
+    run(Moody(path=str(index)), Limits(cache_bytes=0), scene)
+
+
+def test_a_retriever_that_may_wait_for_others_is_never_asked_at_once_but_remembered():
+    echo = Echo()
+
+    async def scene(batcher: Batcher) -> None:
+        assert batcher.find_now(["a"], 1) is None
+        await batcher.find(["a"], 1)
+        found = batcher.find_now(["a"], 1)
+        assert found is not None
+        assert ids(found) == ["a-1"]
+        assert batcher.find_now(["a", "b"], 1) is None
+
+    run(echo, Limits(), scene)
+    assert echo.calls == [(["a"], 1)]

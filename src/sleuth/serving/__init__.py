@@ -1,6 +1,7 @@
 """A retriever as a service: `/retrieve` as Search-R1's clients call it, and MCP's `search` and `fetch`.
 
-limits: what one server takes · wire: requests read, replies written · batching: queries of many requests
-searched together · metrics: what happened, for Prometheus · service: opening, ready, closing · app: the
-routes (starlette) · server: the process (uvicorn) · mcp_tools: the same retriever over stdio, by MCP.
+limits: what one server takes · wire: requests read, replies written · batching: queries searched at once
+or together · metrics: what happened, for Prometheus · service: opening, ready, closing · front: plain
+requests, straight off the socket · app: the routes (starlette) · server: the process (uvicorn) ·
+mcp_tools: the same retriever over stdio, by MCP.
 """

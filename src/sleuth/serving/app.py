@@ -7,7 +7,6 @@ client has to change is 400, 413 or 422, which none should.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -24,7 +23,14 @@ from sleuth import __version__
 from sleuth.errors import SleuthError
 from sleuth.serving.metrics import CONTENT_TYPE, Metrics
 from sleuth.serving.service import Service
-from sleuth.serving.wire import RETRY_AFTER_S, RequestError, read_request, write_error, write_reply
+from sleuth.serving.wire import (
+    RETRY_AFTER_S,
+    RequestError,
+    is_authorised,
+    read_request,
+    write_error,
+    write_reply,
+)
 
 PATHS = ("/retrieve", "/health", "/info", "/metrics")
 
@@ -56,9 +62,9 @@ def build_app(service: Service, opened: Callable[[], None] = lambda: None) -> AS
         return Response(service.metrics.render(gauges), media_type=CONTENT_TYPE)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Service]]:
         service.start(opened)
-        yield
+        yield {"service": service}
         await service.close()
 
     app = Starlette(
@@ -87,12 +93,8 @@ def _json(content: bytes, status: int = 200, headers: dict[str, str] | None = No
 
 
 def _check_token(request: Request, token: str) -> None:
-    """RequestError 401 unless the request carries `token`; compared in the same time wherever they differ."""
-    if not token:
-        return
-    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
-    same = hmac.compare_digest(given.strip().encode("utf-8", "surrogateescape"), token.encode())
-    if scheme.lower() != "bearer" or not same:
+    """RequestError 401 unless the request carries `token`."""
+    if not is_authorised(request.headers.get("Authorization", "").encode("latin-1"), token):
         raise RequestError(401, "a token is needed: send 'Authorization: Bearer TOKEN'")
 
 

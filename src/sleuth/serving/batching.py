@@ -1,13 +1,16 @@
 """Batcher: queries of many requests, searched together.
 
-A query that finds the retriever idle and came alone is searched at once. Queries that come while
-others are searched, or as part of a burst, go together: a batch waits, at most `max_wait_ms`, until
-it is as large as the one before. The same query of two requests is searched once.
+`find_now` searches a few queries of a local, quick retriever where they stand, for handing them to a
+thread costs more than the search. All others queue in `find`. There a query that finds the retriever
+idle and came alone is searched at once; queries that come while others are searched, or as part of a
+burst, go together: a batch waits, at most `max_wait_ms`, until it is as large as the one before. The
+same query of two requests is searched once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +20,7 @@ from operator import itemgetter
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.cache import HitCache, Key
 from sleuth.serving.limits import Limits
 from sleuth.serving.metrics import Metrics
@@ -24,6 +28,13 @@ from sleuth.serving.wire import RequestError
 from sleuth.types import Hit
 
 Answer = asyncio.Future[Sequence[Hit]]
+
+AT_ONCE = 16
+"""Most queries that are searched on the event loop; more may be shared among cores."""
+AT_ONCE_S = 0.005
+"""Longest that a search on the event loop is expected to keep others waiting."""
+_LEARNING = 0.1
+"""Weight of one search in the pace expected of the next."""
 
 
 class Batcher:
@@ -44,6 +55,10 @@ class Batcher:
         self._threads = ThreadPoolExecutor(limits.max_searches, thread_name_prefix="search")
         self._searches: set[asyncio.Task[None]] = set()
         self._worker = asyncio.create_task(self._work())
+        # Only what computes in this process: a retriever that waits for another machine would stop every request.
+        self._is_local = isinstance(retriever, BM25)
+        self._pace_s = 0.0
+        """Seconds that searching takes for each character of the queries."""
 
     @property
     def num_waiting(self) -> int:
@@ -53,13 +68,8 @@ class Batcher:
     async def find(self, queries: Sequence[str], k: int) -> list[Sequence[Hit]]:
         """The best k passages for each query. RequestError 503 if too many wait already; what the retriever raises."""
         keys = [(query, k) for query in queries]
-        found: dict[Key, Sequence[Hit]] = {}
-        for key in keys:
-            if (hits := self._cache.get(key)) is not None:
-                found[key] = hits
-        self._metrics.counts["queries_total"] += len(keys)
-        self._metrics.counts["cache_hits_total"] += sum(key in found for key in keys)
-        missing = [key for key in dict.fromkeys(keys) if key not in found]
+        found, missing = self._remembered(keys)
+        self._count(keys, missing)
         new = [key for key in missing if key not in self._answers]
         # A request of more queries than may wait is still taken, if it need not wait behind others.
         if self._queue and len(self._queue) + len(new) > self._limits.max_waiting:
@@ -71,6 +81,44 @@ class Batcher:
             # Not awaited one by one: a request that is cancelled would cancel what others wait for too.
             await asyncio.wait(answers.values())
         return [found[key] if key in found else answers[key].result() for key in keys]
+
+    def find_now(self, queries: Sequence[str], k: int) -> list[Sequence[Hit]] | None:
+        """The same at once, searching on the event loop; None if that could keep others waiting for long."""
+        keys = [(query, k) for query in queries]
+        found, missing = self._remembered(keys)
+        if missing:
+            wanted = [query for query, _ in missing]
+            if not self._is_quick(wanted):
+                return None
+            for key, hits in zip(missing, self._look_up(wanted, k), strict=True):
+                self._cache.put(key, hits)
+                found[key] = hits
+            self._metrics.counts["batches_total"] += 1
+            self._metrics.counts["searched_total"] += len(missing)
+        self._count(keys, missing)
+        return [found[key] for key in keys]
+
+    def _is_quick(self, queries: Sequence[str]) -> bool:
+        """Whether searching is expected to be over before anybody minds."""
+        if not self._is_local or len(queries) > AT_ONCE:
+            return False
+        return self._pace_s * sum(map(len, queries)) <= AT_ONCE_S
+
+    def _remembered(self, keys: Sequence[Key]) -> tuple[dict[Key, Sequence[Hit]], list[Key]]:
+        """What the cache holds, and the other keys, each once."""
+        found: dict[Key, Sequence[Hit]] = {}
+        missing = []
+        for key in dict.fromkeys(keys):
+            if (hits := self._cache.get(key)) is not None:
+                found[key] = hits
+            else:
+                missing.append(key)
+        return found, missing
+
+    def _count(self, keys: Sequence[Key], missing: Sequence[Key]) -> None:
+        unknown = set(missing)
+        self._metrics.counts["queries_total"] += len(keys)
+        self._metrics.counts["cache_hits_total"] += sum(key not in unknown for key in keys)
 
     async def close(self) -> None:
         """End the threads. Every request must have been answered before."""
@@ -118,7 +166,10 @@ class Batcher:
         self._free.release()
 
     def _look_up(self, queries: list[str], k: int) -> list[list[Hit]]:
+        start = time.perf_counter()
         found = self._retriever.search(queries, k)
+        pace = (time.perf_counter() - start) / max(1, sum(map(len, queries)))
+        self._pace_s += _LEARNING * (pace - self._pace_s)
         if len(found) != len(queries):
             raise RetrievalError(f"the retriever gave {len(found)} lists for {len(queries)} queries")
         return found

@@ -51,9 +51,12 @@ def serve(
         import uvicorn
 
         from sleuth.serving.app import build_app
+        from sleuth.serving.front import Front
         from sleuth.serving.service import Service
     except ModuleNotFoundError as error:
-        raise ConfigError("a server needs starlette and uvicorn: pip install 'sleuth-rag[serve]'") from error
+        raise ConfigError(
+            "a server needs starlette, uvicorn and httptools: pip install 'sleuth-rag[serve]'"
+        ) from error
 
     service = Service(open_retriever, limits)
 
@@ -65,6 +68,7 @@ def serve(
 
     config = uvicorn.Config(
         build_app(service, opened),
+        http=Front,
         lifespan="on",
         ws="none",
         access_log=False,

@@ -67,6 +67,10 @@ class Service:
             raise RequestError(503, "the index is being opened; try again")
         return await self._batcher.find(wanted.queries, wanted.k)
 
+    def find_now(self, wanted: Wanted) -> list[Sequence[Hit]] | None:
+        """The same without waiting, or None where `find` is to be asked; SleuthError if the search fails."""
+        return None if self._batcher is None else self._batcher.find_now(wanted.queries, wanted.k)
+
     async def close(self) -> None:
         """Stop searching. Every request must have been answered before."""
         if self._opening is not None:

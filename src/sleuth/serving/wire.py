@@ -6,6 +6,7 @@ come beside it, so that nothing has to be guessed back from it.
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,15 @@ class Wanted:
     k: int
     """Passages for each query."""
     with_scores: bool
+
+
+def is_authorised(given: bytes, token: str) -> bool:
+    """Whether an Authorization field carries `token`; compared in the same time wherever they differ."""
+    if not token:
+        return True
+    scheme, _, value = given.partition(b" ")
+    same = hmac.compare_digest(value.strip(), token.encode())
+    return same and scheme.lower() == b"bearer"
 
 
 def read_request(body: bytes, limits: Limits) -> Wanted:
