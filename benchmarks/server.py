@@ -1,18 +1,21 @@
-"""`sleuth serve-retriever` beside a FastAPI server built as Search-R1's is: requests per second and latency.
+"""`sleuth serve-retriever` beside a FastAPI server built as Search-R1's is: requests, and CPU time for them.
 
-Both serve one BM25 index of synthetic passages (those of bm25.py) to the same client process, in turns,
-in one run. The reference has an endpoint that is no coroutine, runs one search per query, and lets
-pydantic and FastAPI read and write the bodies; uvicorn and its parser are the same for both. Three loads:
+Both serve one BM25 index of synthetic passages (those of bm25.py) to the same client, in turns, in one run.
+The reference has an endpoint that is no coroutine, runs one search per query, and lets pydantic and FastAPI
+read and write the bodies; its searches, its HTTP parser and its event loop are the same as ours. Three loads:
 
 single    one query a request, 64 connections: rollouts that search on their own (SkyRL, verl)
 batch     8 queries a request, 16 connections
 groups    one query a request, each asked 5 times: the first turn of a GRPO group (our cache counts here only)
+
+Where there are two cores or more, the client has one to itself and the servers have the others. CPU seconds
+for 1,000 requests (of the server process, user and system) stay meaningful where other programs take part of
+the cores; requests per second do not. "search" is what the searches alone take of it, without any server.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import platform
@@ -24,17 +27,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 from bm25 import build_sleuth, write_data
+from http_load import ask, hammer
 
 TOP_K = 3
 LOADS = {"single": (1, 64, 1), "batch": (8, 16, 1), "groups": (1, 64, 5)}
 """Load → queries in a request, connections, times that each query is asked."""
 OPTIONS = {"single": ["--cache-bytes", "0"], "batch": ["--cache-bytes", "0"], "groups": []}
+NAMES = ("sleuth", "fastapi")
 
 
 def serve_reference(index: str) -> None:
@@ -78,10 +87,10 @@ def serve_reference(index: str) -> None:
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
 
 
-def make_requests(queries: list[str], load: str, number: int) -> list[bytes]:
-    """`number` whole HTTP requests, in a fixed order."""
+def make_requests(queries: list[str], load: str, number: int, first: int = 0) -> list[bytes]:
+    """`number` whole HTTP requests in a fixed order, about the queries from the `first` on."""
     size, _, times = LOADS[load]
-    chosen = [queries[i % len(queries)] for i in range(number * size // times + 1)]
+    chosen = [queries[(first + i) % len(queries)] for i in range(number * size // times + 1)]
     asked = [query for query in chosen for _ in range(times)]
     random.Random(0).shuffle(asked)
     requests = []
@@ -93,102 +102,126 @@ def make_requests(queries: list[str], load: str, number: int) -> list[bytes]:
     return requests
 
 
-async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> bytes:
-    """One request over a kept connection; the body of its answer, which must be 200."""
-    writer.write(request)
-    head = await reader.readuntil(b"\r\n\r\n")
-    if not head.startswith(b"HTTP/1.1 200"):
-        raise RuntimeError(head.decode())
-    length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
-    assert length is not None
-    return await reader.readexactly(int(length[1]))
+@dataclass
+class Server:
+    """A server process that answers."""
+
+    process: subprocess.Popen[str]
+    address: tuple[str, int]
+
+    def cpu_s(self) -> float:
+        """CPU seconds it has used so far."""
+        times = psutil.Process(self.process.pid).cpu_times()
+        return times.user + times.system
+
+    def measure(self, requests: list[bytes], connections: int) -> dict[str, float]:
+        """Figures of one round."""
+        before = self.cpu_s()
+        seconds, times = hammer(self.address, requests, connections)
+        used = self.cpu_s() - before
+        times.sort()
+        return {
+            "requests_per_s": len(times) / seconds,
+            "cpu_s_per_1000": used / len(times) * 1e3,
+            "cores_used": used / seconds,
+            "p50_ms": times[len(times) // 2] * 1e3,
+            "p99_ms": times[int(len(times) * 0.99)] * 1e3,
+        }
+
+    def found(self, requests: list[bytes]) -> list[list[str]]:
+        """Ids that it finds: both servers must find the same."""
+        results = [json.loads(ask(self.address, request))["result"] for request in requests]
+        return [[item["document"]["id"] for item in items] for result in results for items in result]
 
 
-async def hammer(url: str, requests: list[bytes], connections: int) -> dict[str, float]:
-    """All requests, over so many connections; each sends the next one as soon as it is answered."""
-    address = urlsplit(url)
-    times: list[float] = []
-    waiting = iter(requests)
-
-    async def client() -> None:
-        reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=1 << 24)
-        for request in waiting:
-            start = time.perf_counter()
-            await send(reader, writer, request)
-            times.append(time.perf_counter() - start)
-        writer.close()
-
-    start = time.perf_counter()
-    await asyncio.gather(*(client() for _ in range(connections)))
-    seconds = time.perf_counter() - start
-    times.sort()
-    return {
-        "requests_per_s": len(times) / seconds,
-        "p50_ms": times[len(times) // 2] * 1e3,
-        "p99_ms": times[int(len(times) * 0.99)] * 1e3,
-    }
-
-
-async def first_ids(url: str, requests: list[bytes]) -> list[list[str]]:
-    """What a server finds for the first requests: both must find the same."""
-    address = urlsplit(url)
-    reader, writer = await asyncio.open_connection(address.hostname, address.port, limit=1 << 24)
-    found = []
-    for request in requests[:20]:
-        result = json.loads(await send(reader, writer, request))["result"]
-        found += [[item["document"]["id"] for item in items] for items in result]
-    writer.close()
-    return found
-
-
-def start(command: list[str]) -> tuple[subprocess.Popen[str], str]:
-    """A server process and its address, ready."""
+@contextmanager
+def running(command: list[str]) -> Iterator[Server]:
+    """A server process, ended afterwards."""
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    found = re.search(r"(http://\S+)/retrieve", process.stdout.readline())
-    if not found:
-        raise RuntimeError(f"{command} did not start")
-    if "--reference" not in command:
-        process.stdout.readline()  # says that it is ready
-    return process, found[1]
+    try:
+        url = re.search(r"(http://\S+)/retrieve", process.stdout.readline())
+        if not url:
+            raise RuntimeError(f"{command} did not start")
+        if "--reference" not in command:
+            process.stdout.readline()  # says that it is ready
+        parts = urlsplit(url[1])
+        assert parts.hostname is not None
+        assert parts.port is not None
+        yield Server(process, (parts.hostname, parts.port))
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+@contextmanager
+def on_cores(cores: set[int]) -> Iterator[None]:
+    """This process, and those that it starts meanwhile, on some cores only."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def compare(load: str, index: str, queries: list[str], number: int, rounds: int) -> dict[str, Any]:
-    """Both servers under one load: medians over the rounds, and the median of the rounds' ratios."""
-    _, connections, _ = LOADS[load]
-    requests = make_requests(queries, load, number)
-    commands = {
-        "sleuth": ["-m", "sleuth", "serve-retriever", index, "--port", "0", *OPTIONS[load]],
-        "fastapi": [__file__, "--reference", index],
-    }
-    figures: dict[str, list[dict[str, float]]] = {name: [] for name in commands}
-    for i in range(rounds + 1):
-        found = []
-        for name, command in commands.items():
-            process, url = start(command)  # a new one each round, so that no cache is warm
-            found.append(asyncio.run(first_ids(url, requests)))
-            measured = asyncio.run(hammer(url, requests if i else requests[: number // 10], connections))
-            process.terminate()
-            process.wait(timeout=60)
-            if i:  # the first round warms up the machine
-                figures[name].append(measured)
-        if found[0] != found[1]:
-            raise RuntimeError("the two servers find different passages")
-    ratios = [
-        a["requests_per_s"] / b["requests_per_s"]
-        for a, b in zip(figures["sleuth"], figures["fastapi"], strict=True)
-    ]
+    """Both servers under one load, in turns: medians over the rounds, and of the rounds' ratios."""
+    size, connections, _ = LOADS[load]
+    number //= size
+    client, *others = sorted(os.sched_getaffinity(0))
+    figures: dict[str, list[dict[str, float]]] = {name: [] for name in NAMES}
+    ours = ["-m", "sleuth", "serve-retriever", index, "--port", "0", *OPTIONS[load]]
+    with on_cores(set(others) or {client}):
+        contexts = (running(ours), running([__file__, "--reference", index]))
+        with contexts[0] as sleuth, contexts[1] as fastapi, on_cores({client}):
+            servers = dict(zip(NAMES, (sleuth, fastapi), strict=True))
+            first = make_requests(queries, load, number // 10)
+            if sleuth.found(first[:20]) != fastapi.found(first[:20]):
+                raise RuntimeError("the two servers find different passages")
+            for server in servers.values():
+                server.measure(first, connections)
+            for i in range(1, rounds + 1):
+                # Other queries in every round, so that the cache is warm for none of them.
+                requests = make_requests(queries, load, number, first=i * number * size)
+                for name, server in servers.items():
+                    figures[name].append(server.measure(requests, connections))
+    return summary(figures)
+
+
+def summary(figures: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
+    """Medians, and in proportion: ours to theirs for requests, theirs to ours for what they cost."""
+    pairs = list(zip(figures["sleuth"], figures["fastapi"], strict=True))
+    more = [ours["requests_per_s"] / theirs["requests_per_s"] for ours, theirs in pairs]
+    cheaper = [theirs["cpu_s_per_1000"] / ours["cpu_s_per_1000"] for ours, theirs in pairs]
     medians = {
         name: {key: statistics.median(one[key] for one in ones) for key in ones[0]}
         for name, ones in figures.items()
     }
-    return medians | {"ratio": statistics.median(ratios), "ratios": ratios}
+    return medians | {
+        "requests_ratio": statistics.median(more),
+        "cpu_ratio": statistics.median(cheaper),
+        "requests_ratios": more,
+        "cpu_ratios": cheaper,
+    }
+
+
+def measure_search(index: str, queries: list[str]) -> dict[str, float]:
+    """CPU seconds of 1,000 searches in this process, one query each."""
+    from sleuth.retrievers.bm25 import open_index
+
+    retriever = open_index(index)
+    retriever.search(queries[:500], TOP_K)
+    start = time.process_time()
+    for query in queries[500:2500]:
+        retriever.search([query], TOP_K)
+    return {"cpu_s_per_1000": (time.process_time() - start) / len(queries[500:2500]) * 1e3}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--passages", type=int, default=50_000)
-    parser.add_argument("--requests", type=int, default=5_000, help="of each round and load")
+    parser.add_argument("--requests", type=int, default=4_000, help="queries of each round and load")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--loads", default=",".join(LOADS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
@@ -203,27 +236,35 @@ def main() -> None:
         build_sleuth(folder)
         asked = json.loads((folder / "queries.json").read_text())["names"]
         queries = [query for query, _ in asked]
+        index = str(folder / "sleuth")
+        search = measure_search(index, queries)
         loads = {
-            load: compare(load, str(folder / "sleuth"), queries, options.requests, options.rounds)
+            load: compare(load, index, queries, options.requests, options.rounds)
             for load in options.loads.split(",")
         }
+    cores = len(os.sched_getaffinity(0))
     result = {
         "passages": options.passages,
         "requests": options.requests,
         "rounds": options.rounds,
         "top_k": TOP_K,
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores,
+        "client_has_a_core": cores > 1,
         "python": platform.python_version(),
         "versions": {
             name: version(name) for name in ("tantivy", "starlette", "uvicorn", "fastapi", "httptools")
         },
+        "search": search,
         "loads": loads,
     }
+    print(f"searches alone: {search['cpu_s_per_1000']:.3f} CPU s for 1,000")
     for load, figures in loads.items():
-        for server in ("sleuth", "fastapi"):
-            shown = ", ".join(f"{key} {value:,.1f}" for key, value in figures[server].items())
+        for server in NAMES:
+            shown = ", ".join(f"{key} {value:,.3g}" for key, value in figures[server].items())
             print(f"{load:8}{server:9}{shown}")
-        print(f"{load:8}ratio    {figures['ratio']:.2f}")
+        print(
+            f"{load:8}times the requests {figures['requests_ratio']:.2f}, less CPU {figures['cpu_ratio']:.2f}"
+        )
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(result, indent=1) + "\n")
