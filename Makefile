@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo test quick lint format bench test-oldest clean help
+.PHONY: demo test quick lint format bench bench-retrieval test-oldest clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -41,6 +41,15 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/rollouts.py --json results/benchmarks/rollouts.json
 	$(BIN)/python benchmarks/update.py --json results/benchmarks/update.json
 	$(BIN)/python benchmarks/bm25.py --json results/benchmarks/bm25.json
+
+## make bench-retrieval  BM25, server, growth to LARGEST passages (5 million), and vectors with
+##                   INDEX=folder QUESTIONS=files; JSON in results/benchmarks; about an hour on two cores
+LARGEST ?= 5000000
+bench-retrieval: $(VENV)/.bench
+	$(BIN)/python benchmarks/bm25.py --passages 1000000 --json results/benchmarks/bm25.json
+	$(BIN)/python benchmarks/server.py --json results/benchmarks/server.json
+	$(BIN)/python benchmarks/growth.py --largest $(LARGEST) --json results/benchmarks/growth.json
+	$(if $(INDEX),$(BIN)/python benchmarks/dense.py $(INDEX) $(QUESTIONS) --vectors 1000000 --json results/benchmarks/dense.json,@echo "vectors left out: name an index built with --dense and its questions (INDEX=… QUESTIONS=…)")
 
 ## make test-oldest  engines and training on the oldest supported transformers, in its own environment
 test-oldest: .venv-oldest/.test

@@ -1,7 +1,8 @@
 """A load generator that costs little: whole requests made beforehand, kept connections, no HTTP library.
 
-What it measures is the server: one request takes the client some 20 to 80 µs (the more, the fewer are
-answered at a time), a quarter of what our server takes or less, on a core of its own. Every connection sends its next request as soon as the one before is answered in full.
+What it measures is the server: one request takes the client 20 to 80 µs, the more the fewer are answered
+at a time; a quarter of what our server takes or less, and on a core of its own. Every connection sends its
+next request as soon as the one before is answered in full.
 """
 
 from __future__ import annotations
