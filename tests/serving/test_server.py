@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -42,7 +43,10 @@ def one_line(reply: httpx.Response) -> str:
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
+        (b"", 400, "no JSON"),
         (b"not json", 400, "no JSON"),
+        (b"queries=radium&topk=3", 400, "no JSON"),
+        (b'{"queries": ["\xff"]}', 400, "not UTF-8"),
         (b'{"queries": "radium"}', 422, "list of texts"),
         (b'{"query": ""}', 422, "query: empty"),
         (b'{"queries": ["a"], "topk": 0}', 422, "not 0"),
@@ -291,33 +295,52 @@ def test_starting_what_cannot_be_served(index: Path, tmp_path: Path):
             assert done.stderr.startswith("sleuth: ")
 
 
-@pytest.mark.slow
-def test_a_thousand_single_queries_at_once(start: Callable[..., Any]):
-    server = start("--cache-bytes", "0")
+async def ask_one(address: Any, query: str, line: str) -> tuple[int, str]:
+    """Status, and the id found or the error, of one query on a connection of its own."""
+    body = json.dumps({"queries": [query], "topk": 1, "return_scores": True}).encode()
+    head = f"POST /retrieve HTTP/1.1\r\nHost: x\r\n{line}Content-Length: {len(body)}\r\n\r\n"
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    writer.write(head.encode() + body)
+    answer = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = int(re.search(r"content-length: (\d+)", answer)[1])  # type: ignore[index]
+    content = json.loads(await reader.readexactly(length))
+    writer.close()
+    status = int(answer.split()[1])
+    if status == 503:
+        assert "retry-after: 1" in answer
+    return status, content["result"][0][0]["document"]["id"] if status == 200 else content["error"]
+
+
+async def ask_thousand(server: Any, line: str) -> list[tuple[int, str]]:
     address = urlsplit(server.url)
+    asking = (ask_one(address, f"town {i % 40} houses {i}", line) for i in range(1000))
+    return await asyncio.wait_for(asyncio.gather(*asking), 120)
 
-    async def ask(i: int) -> tuple[int, str]:
-        body = json.dumps(
-            {"queries": [f"town {i % 40} houses {i}"], "topk": 1, "return_scores": True}
-        ).encode()
-        head = (
-            f"POST /retrieve HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-        )
-        reader, writer = await asyncio.open_connection(address.hostname, address.port)
-        writer.write(head.encode() + body)
-        answer = (await reader.read()).split(b"\r\n\r\n", 1)
-        writer.close()
-        status = int(answer[0].split()[1])
-        return status, json.loads(answer[1])["result"][0][0]["document"]["id"] if status == 200 else ""
 
-    async def ask_all() -> list[tuple[int, str]]:
-        return await asyncio.gather(*(ask(i) for i in range(1000)))
-
-    replies = asyncio.run(ask_all())
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["", "Connection: close\r\n"], ids=["front", "application"])
+def test_a_thousand_single_queries_at_once(start: Callable[..., Any], line: str):
+    replies = asyncio.run(ask_thousand(start("--cache-bytes", "0"), line))
     assert len(replies) == 1000
     assert {status for status, _ in replies} <= {200, 503}
     assert sum(status == 200 for status, _ in replies) >= 900
     assert all(found == f"town-{i % 40}" for i, (status, found) in enumerate(replies) if status == 200)
+
+
+@pytest.mark.slow
+def test_a_thousand_at_once_are_too_many_for_a_slow_retriever_but_none_is_lost(start_odd: Callable[..., Any]):
+    server = start_odd("""
+limits = Limits(max_batch=8, max_waiting=50)
+class Slow(Retriever):
+    def search(self, queries, k):
+        time.sleep(0.02)
+        return [[Hit(Passage("-".join(query.split()[:2]), "", query), 1.0)] for query in queries]
+open_retriever = Slow
+""")
+    replies = asyncio.run(ask_thousand(server, ""))
+    assert {status for status, _ in replies} == {200, 503}
+    for i, (status, told) in enumerate(replies):
+        assert told == f"town-{i % 40}" if status == 200 else told.startswith("too busy: ")
 
 
 def test_thirty_threads_each_get_their_own_answer(server: Any):
