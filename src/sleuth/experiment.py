@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -141,15 +141,7 @@ class Experiment:
 
     def demonstrations(self) -> list[Trajectory]:
         """Scripted gold trajectories for the warm start, in the order they will be trained on."""
-        wanted = self.recipe.scale.warm_start_examples
-        kept, in_vain = demonstrate(
-            self.train_questions,
-            protocol=self.recipe.protocol,
-            retriever=self.retriever,
-            tokenizer=self.engine.tokenizer,
-            limits=self.limits,
-            wanted=wanted,
-        )
+        kept, in_vain = self._demonstrate(self.train_questions, self.recipe.scale.warm_start_examples)
         self.say(f"{len(kept)} demonstrations ({in_vain} questions could not be demonstrated)")
         if not kept:
             raise ConfigError(
@@ -157,6 +149,17 @@ class Experiment:
                 "a warm start needs questions with gold hops (or set scale.warm_start_examples=0)"
             )
         return kept
+
+    def _demonstrate(self, questions: Sequence[Question], wanted: int) -> tuple[list[Trajectory], int]:
+        """Up to `wanted` demonstrations, and how many questions could not be demonstrated."""
+        return demonstrate(
+            questions,
+            protocol=self.recipe.protocol,
+            retriever=self.retriever,
+            tokenizer=self.engine.tokenizer,
+            limits=self.limits,
+            wanted=wanted,
+        )
 
     @cached_property
     def log(self) -> RunLog:
@@ -185,14 +188,21 @@ class Experiment:
         self.retriever.for_question(self.eval_questions[0]).search(["ready"], 1)
 
     def forecast(self) -> str:
-        """What training will cost at most: tokens, memory, time."""
-        from sleuth.training.forecast import forecast, measured_flops
+        """What training will cost: tokens, memory, time."""
+        from sleuth.training.forecast import Length, forecast, measured_flops
 
         policy = self.policy
         speed = measured_flops(policy.device, policy.autocast_dtype)
         parameters = sum(p.numel() for p in policy.model.parameters())
         trainable = sum(p.numel() for p in policy.trainable_parameters())
-        return forecast(self.recipe.scale, self.recipe.algorithm, parameters, trainable, speed).line()
+        shown, _ = self._demonstrate(self.train_questions[:FORECAST_QUESTIONS], FORECAST_QUESTIONS)
+        length = None
+        if shown:
+            prompts = sum(len(one.segments[0].tokens) for one in shown) / len(shown)
+            whole = sum(len(segment.tokens) for one in shown for segment in one.segments) / len(shown)
+            length = Length(prompts, whole - prompts)
+        recipe = self.recipe
+        return forecast(recipe.scale, recipe.algorithm, parameters, trainable, speed, length).line()
 
     def run(self, *, evaluate: bool = True) -> dict[str, Any]:
         """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued."""
@@ -324,6 +334,8 @@ def _uninterrupted(result: TrainResult) -> TrainResult:
 
 CPU_CACHE_GIB = 1.5
 """Keys and values of rollouts: beside weights, gradients and moments a laptop must keep room for itself."""
+FORECAST_QUESTIONS = 16
+"""Training questions whose demonstrations tell how long an episode will be."""
 PROGRESS_S = 15.0
 """Seconds between two lines of evaluation progress."""
 

@@ -10,7 +10,7 @@ import torch
 
 from sleuth.algorithms.dpo import DPO
 from sleuth.algorithms.grpo import GRPO
-from sleuth.training.forecast import Forecast, forecast, measured_flops
+from sleuth.training.forecast import Forecast, Length, Work, forecast, measured_flops
 
 
 def plan(toy: Any, **changes: Any) -> Any:
@@ -31,22 +31,31 @@ def plan(toy: Any, **changes: Any) -> Any:
 def test_by_hand(toy: Any) -> None:
     # An episode has at most min(300, 4 × 100) tokens; 10 steps × 2 questions × 4 samples of it, and 10 shown twice over.
     got = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 1000, 1000, flops_per_s=1e6)
-    assert got.rollout_tokens == 10 * 2 * 4 * 300
-    assert got.update_tokens == got.rollout_tokens + 5 * 2 * 300
-    assert got.hours == pytest.approx((2 * 24_000 + 6 * 27_000) * 1000 / 0.5e6 / 3600)
+    assert got.likely is None
+    assert got.most.rollouts == 10 * 2 * 4 * 300
+    assert got.most.updates == got.most.rollouts + 5 * 2 * 300
+    assert got.most.hours == pytest.approx((2 * 24_000 + 6 * 27_000) * 1000 / 0.5e6 / 3600)
+
+
+def test_what_is_likely_shares_prompts(toy: Any) -> None:
+    got = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 1000, 1000, 1e6, Length(30, 50)).likely
+    assert got is not None
+    assert got.rollouts == 10 * 2 * (30 + 4 * 50)
+    assert got.updates == got.rollouts + 5 * 2 * 80
+    assert got.hours == pytest.approx((2 * 4600 + 6 * 5400) * 1000 / 0.5e6 / 3600)
 
 
 def test_branches_are_counted(toy: Any) -> None:
     # In each of two stages a trunk and, at its three turns, three forks.
     got = forecast(plan(toy), DPO(group_size=4), 1000, 1000, 1e6)
-    assert got.rollout_tokens == 10 * 2 * (2 * (1 + 3 * 3)) * 300
+    assert got.most.rollouts == 10 * 2 * (2 * (1 + 3 * 3)) * 300
 
 
 def test_a_reference_costs_a_pass_and_a_copy(toy: Any) -> None:
     free = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 10**9, 10**9, 1e12)
     held = forecast(plan(toy), GRPO(group_size=4, beta=0.1), 10**9, 10**9, 1e12)
     assert held.memory_gb - free.memory_gb == pytest.approx(4.0)
-    assert held.hours > free.hours
+    assert held.most.hours > free.most.hours
 
 
 def test_adapters_and_checkpointing_save_memory(toy: Any) -> None:
@@ -57,10 +66,15 @@ def test_adapters_and_checkpointing_save_memory(toy: Any) -> None:
 
 
 def test_the_line_reads_well() -> None:
-    assert Forecast(1_234_567, 999, 2.44, 0.5).line() == (
-        "at most 1.2 M tokens in rollouts and 999 in updates, about 2.4 GB, 30 min on this machine"
+    most = Work(1_234_567, 999, 26.0)
+    assert Forecast(most, None, 2.44).line() == (
+        "training takes at most 26.0 h (1.2 M tokens in rollouts, 999 in updates), and about 2.4 GB"
     )
-    assert "26.0 h" in Forecast(1, 1, 1, 26.0).line()
+    assert (
+        Forecast(most, Work(1, 1, 0.5), 1)
+        .line()
+        .startswith("training takes likely 30 min (1 tokens in rollouts")
+    )
 
 
 def test_the_machine_is_measured() -> None:

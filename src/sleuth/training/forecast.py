@@ -1,13 +1,14 @@
-"""Forecast: what a run will cost at most, said before it starts.
+"""Forecast: what a run will likely cost and what at most, said before it starts.
 
-Upper bounds from the recipe's own limits, and a speed measured on this machine by a matrix
-product. Real runs stay below: episodes end early, and groups without variance cost no update.
+Likely: every episode is as long as a demonstration, and the samples of a question share its prompt. At
+most: the recipe's own limits. The speed is measured on this machine by a matrix product.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -24,48 +25,77 @@ ACTIVATION_BYTES = 1.5e6
 REFERENCE_PARAMETERS = 135e6
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """The most a run can need."""
+class Length(NamedTuple):
+    """Of an episode, in tokens."""
 
-    rollout_tokens: int
-    """Tokens that rollouts read and write."""
-    update_tokens: int
-    """Tokens in forward-backward passes, the warm start's included."""
-    memory_gb: float
-    """Weights, gradients, moments, reference, and the activations of one micro-batch; 10⁹ bytes."""
+    prompt: float
+    """Computed once for all samples of a question."""
+    rest: float
+    """What was written and read after it."""
+
+
+class Work(NamedTuple):
+    """Tokens through the model, and the time they take."""
+
+    rollouts: int
+    """That rollouts read and write."""
+    updates: int
+    """In forward-backward passes, the warm start's included."""
     hours: float
     """At the speed measured here."""
 
+    def told(self) -> str:
+        """ "40 min (1.2 M tokens in rollouts, 2.0 M in updates)"."""
+        time_left = f"{self.hours:.1f} h" if self.hours >= 1 else f"{60 * self.hours:.0f} min"
+        return f"{time_left} ({_short(self.rollouts)} tokens in rollouts, {_short(self.updates)} in updates)"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run needs."""
+
+    most: Work
+    likely: Work | None
+    """None if nothing could be demonstrated."""
+    memory_gb: float
+    """Weights, gradients, moments, reference, and the activations of one micro-batch; 10⁹ bytes."""
+
     def line(self) -> str:
         """One line for a person."""
-        time_left = f"{self.hours:.1f} h" if self.hours >= 1 else f"{60 * self.hours:.0f} min"
-        return (
-            f"at most {_short(self.rollout_tokens)} tokens in rollouts and {_short(self.update_tokens)} in updates, "
-            f"about {self.memory_gb:.1f} GB, {time_left} on this machine"
-        )
+        likely = f"likely {self.likely.told()}, " if self.likely else ""
+        return f"training takes {likely}at most {self.most.told()}, and about {self.memory_gb:.1f} GB"
 
 
 def forecast(
-    plan: Scale, algorithm: Algorithm, parameters: int, trainable: int, flops_per_s: float
+    plan: Scale,
+    algorithm: Algorithm,
+    parameters: int,
+    trainable: int,
+    flops_per_s: float,
+    length: Length | None = None,
 ) -> Forecast:
-    """What `plan` costs at most with a model of `parameters` weights, `trainable` of them trained.
-
-    A pass over one token takes 2 floating-point operations a weight forward and 4 more backward.
-    """
+    """What `plan` costs with a model of `parameters` weights, `trainable` of them trained; `length` is a demonstration's."""
     turn = plan.max_new_tokens + plan.max_passage_tokens
-    episode = min(plan.max_context, (plan.max_steps + 1) * turn)
-    rollouts = plan.steps * plan.batch * algorithm.rollouts_per_question(plan.max_steps) * episode
-    warm_start = plan.warm_start_examples * plan.warm_start_epochs * episode
-    updates = warm_start + rollouts * algorithm.num_updates
-    passes = 2 * rollouts + 6 * updates + (2 * rollouts if algorithm.needs_reference else 0)
+    longest = min(plan.max_context, (plan.max_steps + 1) * turn)
+    speed = max(1.0, EFFICIENCY * flops_per_s) / parameters
+    most = _work(plan, algorithm, Length(0, longest), speed)
+    likely = _work(plan, algorithm, length, speed) if length else None
     copies = 3 + algorithm.needs_reference  # gradients, two moments, and the reference's weights
     activations = ACTIVATION_BYTES * (parameters / REFERENCE_PARAMETERS) ** 0.5
     if plan.gradient_checkpointing:
         activations /= 10
-    memory = 4 * (parameters + copies * trainable) + activations * min(plan.micro_batch_tokens, updates)
-    hours = passes * parameters / max(1.0, EFFICIENCY * flops_per_s) / 3600
-    return Forecast(rollouts, updates, memory / 1e9, hours)
+    memory = 4 * (parameters + copies * trainable) + activations * min(plan.micro_batch_tokens, most.updates)
+    return Forecast(most, likely, memory / 1e9)
+
+
+def _work(plan: Scale, algorithm: Algorithm, length: Length, speed: float) -> Work:
+    """`speed`: floating-point operations a second and weight. A token takes 2 of them forward and 4 more backward."""
+    samples = algorithm.rollouts_per_question(plan.max_steps)
+    rollouts = round(plan.steps * plan.batch * (length.prompt + samples * length.rest))
+    warm_start = round(plan.warm_start_examples * plan.warm_start_epochs * sum(length))
+    updates = warm_start + rollouts * algorithm.num_updates
+    passes = 2 * rollouts + 6 * updates + (2 * rollouts if algorithm.needs_reference else 0)
+    return Work(rollouts, updates, passes / speed / 3600)
 
 
 def measured_flops(device: torch.device, dtype: torch.dtype | None = None) -> float:
