@@ -180,17 +180,24 @@ class SeenIds:
     def add(self, ids: Sequence[str]) -> list[bool]:
         """For each id in turn, whether it is new."""
         hashes = np.array([_hash(i) for i in ids], dtype=np.uint64)
+        _, first = np.unique(hashes, return_index=True)
+        is_new = np.zeros(len(hashes), dtype=bool)
+        is_new[first] = True
+        is_new &= ~self._holds(hashes)
+        if is_new.any():
+            self._append(np.sort(hashes[is_new]))
+        return [bool(value) for value in is_new]
+
+    def known(self, ids: Sequence[str]) -> list[bool]:
+        """For each id, whether it was added before; it is not added."""
+        return [bool(value) for value in self._holds(np.array([_hash(i) for i in ids], dtype=np.uint64))]
+
+    def _holds(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         known = np.zeros(len(hashes), dtype=bool)
         for run in self._runs:
             places = np.minimum(np.searchsorted(run, hashes), len(run) - 1)
             known |= run[places] == hashes
-        _, first = np.unique(hashes, return_index=True)
-        is_new = np.zeros(len(hashes), dtype=bool)
-        is_new[first] = True
-        is_new &= ~known
-        if is_new.any():
-            self._append(np.sort(hashes[is_new]))
-        return [bool(value) for value in is_new]
+        return known
 
     def _append(self, run: npt.NDArray[np.uint64]) -> None:
         while self._runs and len(self._runs[-1]) <= len(run):

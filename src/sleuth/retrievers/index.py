@@ -76,7 +76,7 @@ class OpenIndex:
         generation = directory / self.manifest.generation
         check_files(generation, self.manifest)
         check_hashes(generation, self.manifest.hashes)
-        _check_analyser(directory, self.manifest)
+        check_analyser(directory, self.manifest)
         self._passages = PassageStore(generation)
         # Rows stay as they are when a passage is deleted, and so does the engine's count of words.
         self._num_stored = len(self._passages)
@@ -214,7 +214,8 @@ def _led_by(terms: Sequence[pruning.Term], number: int) -> tantivy.Query:
     return query
 
 
-def _check_analyser(directory: Path, manifest: Manifest) -> None:
+def check_analyser(directory: Path, manifest: Manifest) -> None:
+    """RetrievalError if the words of the index were made from its passages by other rules than those here."""
     if (manifest.analyser, manifest.analyser_fingerprint) != (analysis.ANALYSER, analysis.fingerprint()):
         raise RetrievalError(
             f"index {str(directory)!r} was built with another analyser ({manifest.analyser}, {ENGINE} "

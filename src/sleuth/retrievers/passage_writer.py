@@ -17,6 +17,7 @@ from sleuth.retrievers.passages import (
     BLOCKS,
     DELETED,
     IDS,
+    PART_FILES,
     PARTS,
     PASSAGES,
     STARTS,
@@ -55,7 +56,7 @@ class PassageWriter:
         self._line_end = self._id_end = 0
         self.count = 0
         """Passages of the part so far."""
-        names = [part_path(directory, name, self._number) for name in (PASSAGES, IDS, STARTS)]
+        names = [part_path(directory, name, self._number) for name in PART_FILES]
         self._lines, self._ids, self._starts = (path.open("ab", buffering=1 << 18) for path in names)
         for file, size in zip(self._files, (kept, 0, 0), strict=True):
             file.truncate(size)

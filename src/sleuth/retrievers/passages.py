@@ -26,6 +26,7 @@ IDS = "passages.ids"
 """All ids, one after the other: ties are settled by ids alone, without touching the long lines."""
 STARTS = "passages.starts"
 """Pairs of little-endian unsigned 64-bit offsets, where a passage's line and id start; last, where both files end."""
+PART_FILES = (PASSAGES, IDS, STARTS)
 PARTS = "passages.parts"
 """What parts there are, as JSON."""
 BLOCKS = "passages.blocks"
@@ -77,7 +78,7 @@ def read_deleted(directory: Path) -> Rows:
 def passage_files(directory: Path) -> list[str]:
     """The names of all files below a directory that hold passages, by which it can be copied or linked."""
     numbers = range(len(read_parts(directory)))
-    names = [part_path(directory, name, i).name for i in numbers for name in (PASSAGES, IDS, STARTS)]
+    names = [part_path(directory, name, i).name for i in numbers for name in PART_FILES]
     return [*names, PARTS, BLOCKS, *([DELETED] if (directory / DELETED).exists() else [])]
 
 

@@ -124,9 +124,7 @@ def publish(content: Path, directory: Path, manifest: M, *, base: str = "") -> M
             path.chmod(mode)  # the engine makes some files private, so that another user could not search
     with _locked(directory / _LOCK):
         if base and _current(directory) != base:
-            raise RetrievalError(
-                f"index {str(directory)!r} was built again meanwhile; it is as that build left it"
-            )
+            raise RetrievalError(overtaken(directory))
         content.rename(directory / named.generation)
         fresh = directory / _NEW_MANIFEST
         with fresh.open("wb") as file:
@@ -138,6 +136,11 @@ def publish(content: Path, directory: Path, manifest: M, *, base: str = "") -> M
         _sync(directory)
         _sweep(directory, keep_journals=True)
     return named
+
+
+def overtaken(directory: Path) -> str:
+    """What to say where an index is no longer the one that an update began with."""
+    return f"index {str(directory)!r} was built again meanwhile; it is as that build left it"
 
 
 def _refuse_foreign(directory: Path, kind: str) -> None:
