@@ -8,43 +8,20 @@ from typing import Any
 
 import pytest
 
-from sleuth.corpora import open_corpus
 from sleuth.demo import Demo
 from sleuth.errors import ConfigError, DataError
 from sleuth.evaluation.runner import Progress
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.retrievers.build import build_index
-
-CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
+from support.towns import questions, write_towns
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[str, Any]:
     """An index, a question file and a recipe small enough to train in seconds."""
     folder = tmp_path_factory.mktemp("world")
-    passages = [
-        {"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."}
-        for i, city in enumerate(CITIES)
-    ]
-    questions = [
-        {
-            "id": f"q{i}",
-            "question": f"Who is the mayor of {city}?",
-            "answers": [f"{city}son"],
-            "gold_ids": [f"p{i}"],
-            "hops": [{"query": f"mayor {city}", "passage_id": f"p{i}", "answer": f"{city}son"}],
-        }
-        for i, city in enumerate(CITIES)
-    ]
-    for name, rows in (
-        ("corpus", passages),
-        ("train", questions[:5]),
-        ("dev", questions[5:]),
-    ):
-        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    build_index(open_corpus(str(folder / "corpus.jsonl")).passages(lambda _: None), folder / "index")
+    write_towns(folder, train=questions()[:5], dev=questions()[5:])
     recipe = load_recipe("search-r1/cpu").sized(
         model=str(tiny_model),
         train_data=f"jsonl:{folder / 'train.jsonl'}",

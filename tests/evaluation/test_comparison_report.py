@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -25,43 +24,9 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.types import Hit, Passage
+from support.page import Page
 
-VOID = {"meta", "img", "br"}
 HOSTILE = "</div></script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' & $title ${x} |"
-
-
-class Page(HTMLParser):
-    """Tags, attributes and words; every element is closed in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.words: list[str] = []
-        self.open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.words)
 
 
 def written(folders: list[Path], path: Path, **how: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -16,43 +15,9 @@ from sleuth.evaluation.episodes import episode_html
 from sleuth.evaluation.report import ReportRow, write_report
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.types import Action, Field, Hit, Passage, Question, Score, Segment, Trajectory
+from support.page import Page
 
 HOSTILE = "</div></script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' & $title ${x} \ud800"
-VOID = {"meta", "img", "br"}
-
-
-class Page(HTMLParser):
-    """Collects tags and attributes, and checks that every element is closed in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.words: list[str] = []
-        self.open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.words)
 
 
 def _episode(text: str = "Paris", **change: object) -> Trajectory:
