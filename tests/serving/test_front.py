@@ -251,7 +251,7 @@ def test_what_is_wrong_is_told_by_the_application(index: Path, sent: bytes, stat
         assert words in json.loads(answer[2])["error"]
         assert connected.front is None
         assert (await connected.send(RADIUM))[0] == 200  # and the connection goes on
-        assert connected.service.metrics.counts["queries_total"] == 2  # nothing was counted twice
+        assert connected.service.metrics.total("queries_total") == 2  # nothing was counted twice
 
     play(lambda: open_index(index), scene)
 

@@ -32,6 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--token",
         help=f"what clients must send as a bearer token (default: ${TOKEN_VARIABLE}, which 'ps' does not show)",
     )
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes that answer, one core each (default 1)"
+    )
     limits = parser.add_argument_group("limits")
     for option, kind, text in (
         ("--top-k", int, "passages for a request that names no number (default 3)"),
@@ -57,7 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         serve_stdio(open_retriever(arguments.index, arguments.retriever), arguments.index)
         return 0
-    from sleuth.serving.server import address, listen, serve
+    from sleuth.serving.server import address, listen
+    from sleuth.serving.workers import serve_many
 
     token = os.environ.get(TOKEN_VARIABLE, "") if arguments.token is None else arguments.token
     if arguments.token is not None and not token:
@@ -68,10 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
         warn(f"anybody who reaches {arguments.host} can search this index: no token is asked for")
     url = address(listening)
     print(f"opening {arguments.index}; requests go to {url}/retrieve", flush=True)
-    serve(
+    serve_many(
         lambda: open_retriever(arguments.index, arguments.retriever),
         listening,
         limits,
+        arguments.workers,
         lambda identity: print(f"ready: {identity.get('num_passages', '?')} passages", flush=True),
     )
     return 0

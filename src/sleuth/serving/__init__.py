@@ -2,6 +2,6 @@
 
 limits: what one server takes · wire: requests read, replies written · batching: queries searched at once
 or together · metrics: what happened, for Prometheus · service: opening, ready, closing · front: plain
-requests, straight off the socket · app: the routes (starlette) · server: the process (uvicorn) ·
+requests, straight off the socket · app: the routes (starlette) · server: the process (uvicorn) · workers: several of them on one socket ·
 mcp_tools: the same retriever over stdio, by MCP.
 """

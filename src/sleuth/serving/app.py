@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sleuth import __version__
 from sleuth.errors import SleuthError
-from sleuth.serving.metrics import CONTENT_TYPE, Metrics
+from sleuth.serving.metrics import CONTENT_TYPE, PATHS, Metrics
 from sleuth.serving.service import Service
 from sleuth.serving.wire import (
     RETRY_AFTER_S,
@@ -31,8 +31,6 @@ from sleuth.serving.wire import (
     write_error,
     write_reply,
 )
-
-PATHS = ("/retrieve", "/health", "/info", "/metrics")
 
 
 def build_app(service: Service, opened: Callable[[], None] = lambda: None) -> ASGIApp:
@@ -45,7 +43,7 @@ def build_app(service: Service, opened: Callable[[], None] = lambda: None) -> AS
         return _json(write_reply(found, with_scores=wanted.with_scores))
 
     async def health(_: Request) -> Response:
-        if service.ready:
+        if service.metrics.all_ready:
             return _json(b'{"status":"ready"}')
         return _json(b'{"status":"opening"}', 503)
 
@@ -53,13 +51,12 @@ def build_app(service: Service, opened: Callable[[], None] = lambda: None) -> AS
         _check_token(request, service.limits.token)
         shown = {"topk": service.limits.top_k, "max_topk": service.limits.max_top_k}
         shown |= {name: getattr(service.limits, name) for name in ("max_queries", "max_body_bytes")}
-        facts = {"server": "sleuth", "version": __version__, "ready": service.ready}
+        facts = {"server": "sleuth", "version": __version__, "ready": service.metrics.all_ready}
         return _json(msgspec.json.encode(facts | {"retriever": service.identity, "limits": shown}))
 
     async def metrics(request: Request) -> Response:
         _check_token(request, service.limits.token)
-        gauges = {"ready": float(service.ready), "waiting_queries": float(service.num_waiting)}
-        return Response(service.metrics.render(gauges), media_type=CONTENT_TYPE)
+        return Response(service.metrics.render(), media_type=CONTENT_TYPE)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Service]]:
@@ -160,7 +157,6 @@ class _Counted:
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        # Only routes that exist have a count of their own: anybody can ask for any number of paths.
         path = scope["path"] if scope["path"] in PATHS else "other"
 
         status = 500

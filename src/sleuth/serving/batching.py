@@ -60,11 +60,6 @@ class Batcher:
         self._pace_s = 0.0
         """Seconds that searching takes for each character of the queries."""
 
-    @property
-    def num_waiting(self) -> int:
-        """Queries not yet handed to the retriever."""
-        return len(self._queue)
-
     async def find(self, queries: Sequence[str], k: int) -> list[Sequence[Hit]]:
         """The best k passages for each query. RequestError 503 if too many wait already; what the retriever raises."""
         keys = [(query, k) for query in queries]
@@ -93,8 +88,8 @@ class Batcher:
             for key, hits in zip(missing, self._look_up(wanted, k), strict=True):
                 self._cache.put(key, hits)
                 found[key] = hits
-            self._metrics.counts["batches_total"] += 1
-            self._metrics.counts["searched_total"] += len(missing)
+            self._metrics.add("batches_total")
+            self._metrics.add("searched_total", len(missing))
         self._count(keys, missing)
         return [found[key] for key in keys]
 
@@ -117,8 +112,8 @@ class Batcher:
 
     def _count(self, keys: Sequence[Key], missing: Sequence[Key]) -> None:
         unknown = set(missing)
-        self._metrics.counts["queries_total"] += len(keys)
-        self._metrics.counts["cache_hits_total"] += sum(key not in unknown for key in keys)
+        self._metrics.add("queries_total", len(keys))
+        self._metrics.add("cache_hits_total", sum(key not in unknown for key in keys))
 
     async def close(self) -> None:
         """End the threads. Every request must have been answered before."""
@@ -129,6 +124,7 @@ class Batcher:
     def _enqueue(self, key: Key) -> None:
         self._answers[key] = asyncio.get_running_loop().create_future()
         self._queue.append(key)
+        self._metrics.set("waiting_queries", len(self._queue))
         self._some.set()
         if len(self._queue) >= self._hoped_for:
             self._enough.set()
@@ -139,6 +135,7 @@ class Batcher:
             await self._some.wait()
             await self._gather()
             batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._limits.max_batch))]
+            self._metrics.set("waiting_queries", len(self._queue))
             self._hoped_for = len(batch)
             if not self._queue:
                 self._some.clear()
@@ -158,8 +155,8 @@ class Batcher:
         """Search one batch in a thread and hand out what it finds, or why it failed."""
         for k, keys in groupby(sorted(batch, key=itemgetter(1)), key=itemgetter(1)):
             queries = [query for query, _ in keys]
-            self._metrics.counts["batches_total"] += 1
-            self._metrics.counts["searched_total"] += len(queries)
+            self._metrics.add("batches_total")
+            self._metrics.add("searched_total", len(queries))
             running = asyncio.get_running_loop().run_in_executor(self._threads, self._look_up, queries, k)
             await asyncio.wait([running])
             self._hand_out([(query, k) for query in queries], running)

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from sleuth.errors import ConfigError
 from sleuth.retrievers.base import Retriever
 from sleuth.serving.limits import Limits
+from sleuth.serving.metrics import Metrics
 
 _BACKLOG = 2048
 """Connections that may wait to be accepted: a thousand rollouts connect at once."""
 _SWITCH_S = 0.0005
 """Longest that one thread keeps the interpreter from another."""
-_GRACE_S = 30
+GRACE_S = 30
 """Longest that answering goes on after a signal."""
 
 
@@ -42,8 +43,9 @@ def serve(
     listening: socket.socket,
     limits: Limits,
     ready: Callable[[dict[str, str]], None] = lambda _: None,
+    metrics: Metrics | None = None,
 ) -> None:
-    """Serve until a signal ends it; `ready` hears the retriever's identity once searches are answered.
+    """Serve until a signal ends it; `ready` hears the retriever's identity once searches are answered here.
 
     Raises what opening the retriever raises, and ConfigError without the extra.
     """
@@ -58,7 +60,7 @@ def serve(
             "a server needs starlette, uvicorn and httptools: pip install 'sleuth-rag[serve]'"
         ) from error
 
-    service = Service(open_retriever, limits)
+    service = Service(open_retriever, limits, metrics)
 
     def opened() -> None:
         if service.ready:
@@ -77,7 +79,7 @@ def serve(
         proxy_headers=False,
         backlog=_BACKLOG,
         timeout_keep_alive=75,  # longer than the pause between two turns of a rollout
-        timeout_graceful_shutdown=_GRACE_S,
+        timeout_graceful_shutdown=GRACE_S,
     )
     server = uvicorn.Server(config)
     # Every reply that is sent lets go of the interpreter, and would wait 5 ms to get it back from a search.

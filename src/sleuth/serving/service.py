@@ -21,10 +21,12 @@ _FIRST_QUERY = "first search"
 class Service:
     """What the routes of one server share. Used on its event loop only."""
 
-    def __init__(self, open_retriever: Callable[[], Retriever], limits: Limits) -> None:
+    def __init__(
+        self, open_retriever: Callable[[], Retriever], limits: Limits, metrics: Metrics | None = None
+    ) -> None:
         """Nothing is opened yet. `open_retriever` is called once, in a thread."""
         self.limits = limits
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics()
         self.identity: dict[str, str] = {}
         """What the retriever says of itself, once it is open."""
         self.failure: BaseException | None = None
@@ -35,13 +37,8 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether searches are answered."""
+        """Whether searches are answered here; `metrics.all_ready`: by every worker."""
         return self._batcher is not None
-
-    @property
-    def num_waiting(self) -> int:
-        """Queries that wait to be searched."""
-        return self._batcher.num_waiting if self._batcher else 0
 
     def start(self, opened: Callable[[], None]) -> None:
         """Begin to open the retriever; `opened` is called when it is ready or has failed."""
@@ -55,6 +52,7 @@ class Service:
         if not self.failure:
             retriever, self.identity = opening.result()
             self._batcher = Batcher(retriever, self.limits, self.metrics)
+            self.metrics.set("ready", 1)
 
     def _open_and_search(self) -> tuple[Retriever, dict[str, str]]:
         retriever = self._open_retriever()
