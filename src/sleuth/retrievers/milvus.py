@@ -57,9 +57,9 @@ class Milvus(SearchEngine):
             raise ConfigError(f"timeout_s must be more than 0, not {self.timeout_s}")
 
     def _find(self, queries: list[str], k: int) -> list[list[Hit]]:
+        metric = self._checked["metric"]
         from pymilvus import AnnSearchRequest, RRFRanker
 
-        metric = self._checked["metric"]
         shown = [name for name in (self.id_field, self.title_field, self.text_field) if name]
         given: dict[str, Any] = {"output_fields": shown, "timeout": self.timeout_s}
         sides: list[tuple[list[Any], str]] = []
@@ -138,14 +138,14 @@ class Milvus(SearchEngine):
         )
 
     def _make(self) -> None:
-        from pymilvus import DataType, Function, FunctionType
-
         self._placed()
         if not (self.id_field and self.contents_field):
             raise ConfigError("an upload to Milvus needs id_field and contents_field")
         if self._ask(lambda client: client.has_collection(self.collection), making=True):
             _ = self._checked
             return
+        from pymilvus import DataType, Function, FunctionType
+
         client_class = _client_class()
         schema = client_class.create_schema(auto_id=False, enable_dynamic_field=False)
         schema.add_field(self.id_field, DataType.VARCHAR, is_primary=True, max_length=LONGEST_ID)
@@ -187,6 +187,7 @@ class Milvus(SearchEngine):
 
     def _ask(self, what: Callable[[MilvusClient], T], *, making: bool = False) -> T:
         """What `what` returns; RetrievalError if Milvus refuses, fails or stays silent."""
+        _ = _client_class()
         from grpc import RpcError
         from pymilvus.exceptions import MilvusException
 

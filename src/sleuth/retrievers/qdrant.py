@@ -159,14 +159,14 @@ class Qdrant(Calling, SearchEngine):
             )
 
     def _make(self) -> None:
-        from qdrant_client import models
-
         self._placed()
         if not re.match(r"https?://", self.url) and self.url != MEMORY and ":" not in self.url:
             Path(self.url).mkdir(parents=True, exist_ok=True)
         if self._connection.ask(lambda client: client.collection_exists(self.collection)):
             _ = self._collection
             return
+        from qdrant_client import models
+
         vectors: dict[str, Any] = {}
         if self.encoder:
             distance = models.Distance.COSINE if self.encoder.normalised else models.Distance.DOT
