@@ -82,7 +82,8 @@ def _build(
                 progress(distinct.num_taken)
         if not made.count:
             raise RetrievalError(f"no passages to index for {str(directory)!r}")
-        num_passages, num_resumed, sha256 = made.count, made.num_resumed, made.finish()
+        sha256 = made.finish()
+        num_passages, num_resumed = made.count, made.num_resumed
     publish(content, directory, describe(content, num_passages, sha256))
     return IndexInfo(
         directory, num_passages, sha256, distinct.num_duplicates, tuple(distinct.duplicates), num_resumed

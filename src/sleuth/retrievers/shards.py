@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, islice
 from pathlib import Path
 from types import TracebackType
 
@@ -160,6 +161,9 @@ def _stored(path: Path, end: int) -> Iterator[list[Passage]]:
     """The passages in the first `end` bytes of a file of lines, some at a time."""
     decoder = msgspec.json.Decoder(Passage)
     with path.open("rb") as file:
-        while file.tell() < end:
-            lines = file.readlines(min(1 << 20, end - file.tell()))
+        while end > 0:
+            lines = list(islice(file, 1000))
+            sizes = accumulate(map(len, lines))
+            lines = [line for line, size in zip(lines, sizes, strict=True) if size <= end]
+            end -= sum(map(len, lines))
             yield [decoder.decode(line) for line in lines]
