@@ -305,19 +305,25 @@ def test_a_retriever_that_may_wait_is_asked_through_the_queue():
     play(Echo, scene)
 
 
-def test_a_damaged_index_is_503_by_the_application(index: Path):
-    class Damaged(BM25):
+def test_faults_are_told_by_the_application(index: Path):
+    class Faulty(BM25):
         def search(self, queries: Any, k: int) -> list[list[Hit]]:
-            if queries == ["radium"]:
-                return []
-            return super().search(queries, k)
+            if queries == ["break"]:
+                raise ZeroDivisionError("secret detail")
+            return [] if queries == ["radium"] else super().search(queries, k)
 
     async def scene(connected: Connected) -> None:
+        assert (await connected.send(request({"query": "town"})))[0] == 200
         status, fields, body = await connected.send(RADIUM)
         assert (status, fields["retry-after"]) == (503, "1")
         assert json.loads(body) == {"error": "the retriever gave 0 lists for 1 queries"}
 
-    play(lambda: Damaged(path=str(index)), scene)
+    async def break_it(connected: Connected) -> None:
+        status, _, body = await connected.send(request({"query": "break"}))
+        assert (status, json.loads(body)) == (500, {"error": "internal error; the server's log tells more"})
+
+    play(lambda: Faulty(path=str(index)), scene)
+    play(lambda: Faulty(path=str(index)), break_it)
 
 
 def test_a_request_half_sent_at_the_end_is_answered(index: Path):

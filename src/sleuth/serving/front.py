@@ -19,9 +19,8 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from sleuth.errors import SleuthError
 from sleuth.serving.service import Service
-from sleuth.serving.wire import RequestError, is_authorised, read_request, write_reply
+from sleuth.serving.wire import is_authorised, read_request, write_reply
 
 _LONGEST_HEAD = 4096
 _LONGEST_BODY = 1 << 16
@@ -156,7 +155,8 @@ class Front(asyncio.Protocol):
         try:
             wanted = read_request(body, service.limits)
             found = service.find_now(wanted)
-        except (RequestError, SleuthError):
+        except Exception:
+            # Whatever it is, the application meets it again, and tells the client and the log.
             return None
         if found is None:
             return None
