@@ -1,10 +1,12 @@
 import bz2
+import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from sleuth.corpora import open_corpus
-from sleuth.corpora.wiki18 import DPRCorpus
+from sleuth.corpora.wiki18 import DPRCorpus, open_wiki18
 from sleuth.errors import DataError
 from sleuth.types import Passage
 
@@ -89,3 +91,38 @@ def test_no_file(tmp_path: Path):
         DPRCorpus(tmp_path)
     with pytest.raises(DataError, match="no file"):
         DPRCorpus(tmp_path / "none.tsv")
+
+
+JSON_LINES = "\n".join(
+    json.dumps({"id": p.id, "contents": f'"{p.title}"\n{p.text}'}, ensure_ascii=False) for p in PASSAGES
+)
+
+
+@pytest.mark.parametrize("name", ["psgs_w100.tsv", "psgs_w100.tsv.gz", "wiki.bin", "dump.gz"])
+@pytest.mark.parametrize("content", [ROWS, f"id\ttext\ttitle\n{ROWS}", JSON_LINES, f"\ufeff\n{JSON_LINES}"])
+def test_either_form_of_the_dump_is_told_by_its_content(tmp_path: Path, name: str, content: str):
+    data = content.encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert list(open_wiki18(tmp_path / name).passages(pytest.fail)) == PASSAGES
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty; get psgs_w100.tsv.gz"),
+        (b"Wikipedia, the free encyclopedia\n", "holds neither rows of id, text and title nor JSON lines"),
+        (gzip.compress(ROWS.encode()), "is compressed; give it a name that ends in .gz"),
+        (bz2.compress(ROWS.encode()), "is compressed; give it a name that ends in .bz2"),
+    ],
+)
+def test_a_file_that_is_no_dump(tmp_path: Path, data: bytes, message: str):
+    (tmp_path / "dump").write_bytes(data)
+    with pytest.raises(DataError, match=message):
+        open_wiki18(tmp_path / "dump")
+
+
+@pytest.mark.parametrize("name", ["psgs_w100.tsv.gz", "x" * 5000, "."])
+def test_a_dump_that_is_not_there_says_what_to_get(tmp_path: Path, name: str):
+    with pytest.raises(DataError, match=r"psgs_w100\.tsv\.gz of DPR .*PeterJinGo/wiki-18-corpus") as caught:
+        open_wiki18(tmp_path / name)
+    assert "\n" not in str(caught.value)

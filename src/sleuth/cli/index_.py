@@ -1,19 +1,25 @@
-"""sleuth index: passages from files, folders or a data set into a searchable directory."""
+"""sleuth index: passages from files, folders or a data set into a searchable directory, or out of it again."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sleuth.cli.output import print_json, warn
-from sleuth.errors import DataError, RetrievalError
+from sleuth.errors import ConfigError, DataError, RetrievalError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from sleuth.cli.meter import Meter
+    from sleuth.corpora.volume import Volume
     from sleuth.encoders.base import Encoder
+    from sleuth.types import Passage
 
+SKIPPED_NAMED = 10
+"""Unusable records that are named one by one."""
 _STAGES = {"passages": "storing passages", "vectors": "encoding passages", "index": "grouping vectors"}
 
 
@@ -21,12 +27,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     parser.add_argument(
         "sources",
-        nargs="+",
+        nargs="*",
         metavar="SRC",
         help="a .jsonl corpus, a folder of .md/.txt/.html/.pdf files, a DPR .tsv, or 'factbook'",
     )
     parser.add_argument(
         "-o", "--output", required=True, type=Path, metavar="DIR", help="where the index goes"
+    )
+    parser.add_argument(
+        "--wiki18",
+        nargs="+",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="DPR's Wikipedia of 2018: psgs_w100.tsv or Search-R1's wiki-18.jsonl, also compressed",
+    )
+    change = parser.add_mutually_exclusive_group()
+    change.add_argument(
+        "--add", action="store_true", help="add to the index; a passage whose id it has is left out"
+    )
+    change.add_argument(
+        "--replace",
+        action="store_true",
+        help="add to the index; a passage whose id it has takes the old one's place",
+    )
+    change.add_argument("--delete", nargs="+", metavar="ID", help="delete the passages with these ids")
+    change.add_argument(
+        "--delete-file", type=Path, metavar="FILE", help="the same, one id a line, plain or compressed"
     )
     parser.add_argument(
         "--dense",
@@ -38,51 +65,153 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Build the index; nothing is published if it fails."""
-    from itertools import chain
-
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from sleuth.corpora import open_corpora
-    from sleuth.retrievers.build import build_index
-
-    skipped = 0
-
-    def report(line: str) -> None:
-        nonlocal skipped
-        if arguments.strict:
-            raise DataError(line)
-        skipped += 1
-        if skipped <= 10:
-            warn(f"skipped {line}")
-
+    """Build or change the index; nothing is published if it fails."""
+    is_deleting = arguments.delete is not None or arguments.delete_file is not None
+    if is_deleting and (arguments.sources or arguments.wiki18):
+        raise ConfigError("--delete takes ids, and no SRC or --wiki18 beside them")
+    if not (is_deleting or arguments.sources or arguments.wiki18):
+        raise ConfigError("nothing to index: name a SRC, --wiki18 FILE, or --delete ID")
     encoder = _encoder(arguments.dense) if arguments.dense is not None else None
-    corpora = open_corpora(arguments.sources)
-    columns = (TextColumn("{task.completed:,} passages"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=arguments.json, transient=True) as progress:
-        task = progress.add_task("index", total=None)
-        info = build_index(
-            chain.from_iterable(corpus.passages(report) for corpus in corpora),
-            arguments.output,
-            progress=lambda count: progress.update(task, completed=count),
-        )
-    if skipped > 10:
-        warn(f"skipped {skipped} records in all")
-    if info.num_duplicates:
-        named = ", ".join(info.duplicates)
-        warn(f"{info.num_duplicates} passages left out, since an earlier one has their id: {named}")
-    skipped += info.num_duplicates
-    summary = {"index": str(arguments.output), "passages": info.num_passages, "skipped": skipped}
-    vectors = _add_vectors(arguments.output, info.sha256, encoder, silent=arguments.json)
+    if is_deleting:
+        summary, lines, sha256 = _delete(arguments)
+    else:
+        summary, lines, sha256 = _index(arguments)
+    vectors = _add_vectors(arguments.output, sha256, encoder, silent=arguments.json)
     if arguments.json:
         print_json(summary | vectors)
-    else:
-        print(f"{info.num_passages:,} passages indexed in {arguments.output} ({skipped} records skipped)")
-        if vectors:
-            print("vectors of {dense}, {dimension} dimensions, {backend}".format(**vectors))
+        return 0
+    print(lines)
+    if vectors:
+        print("vectors of {dense}, {dimension} dimensions, {backend}".format(**vectors))
+    if summary["passages"]:
         print(f'try: sleuth search {arguments.output} "your words"')
     return 0
+
+
+Done = tuple[dict[str, Any], str, str]
+"""What to tell a program, what to tell a person, and the hash of the passages now."""
+
+
+def _index(arguments: argparse.Namespace) -> Done:
+    """Build, or add to, the index."""
+    from itertools import chain
+
+    from sleuth.cli.meter import Meter
+    from sleuth.corpora import open_corpora
+    from sleuth.corpora.volume import volume
+    from sleuth.corpora.wiki18 import open_wiki18
+
+    corpora = [*open_corpora(arguments.sources), *map(open_wiki18, arguments.wiki18)]
+    size = volume(corpora)
+    if not arguments.json:
+        _tell_forecast(size, arguments.output)
+    skipped = _Skipped(is_strict=arguments.strict)
+    passages = chain.from_iterable(corpus.passages(skipped) for corpus in corpora)
+    with Meter("passages", size.num_passages if size else 0, silent=arguments.json) as meter:
+        if arguments.add or arguments.replace:
+            return _added(passages, arguments, meter, skipped)
+        return _built(passages, arguments, meter, skipped)
+
+
+def _built(
+    passages: Iterable[Passage], arguments: argparse.Namespace, meter: Meter, skipped: _Skipped
+) -> Done:
+    from sleuth.retrievers.build import build_index
+
+    info = build_index(passages, arguments.output, progress=meter.tell)
+    if info.num_resumed:
+        warn(f"{info.num_resumed:,} passages had been indexed by a build that did not end, and are kept")
+    skipped.tell(info.num_duplicates, info.duplicates)
+    summary = {"index": str(arguments.output), "passages": info.num_passages, "skipped": skipped.count}
+    line = f"{info.num_passages:,} passages indexed in {arguments.output} ({skipped.count} records skipped)"
+    return summary, line, info.sha256
+
+
+def _added(
+    passages: Iterable[Passage], arguments: argparse.Namespace, meter: Meter, skipped: _Skipped
+) -> Done:
+    from sleuth.retrievers.update import add_passages
+
+    info = add_passages(passages, arguments.output, replace=arguments.replace, progress=meter.tell)
+    skipped.tell(info.num_duplicates, info.duplicates)
+    summary = {
+        "index": str(arguments.output),
+        "passages": info.num_passages,
+        "added": info.num_added,
+        "replaced": info.num_replaced,
+        "skipped": skipped.count,
+    }
+    line = f"{info.num_added:,} passages added to {arguments.output}, {info.num_replaced:,} of them in place of others"
+    return summary, f"{line}; it holds {info.num_passages:,} ({skipped.count} records skipped)", info.sha256
+
+
+def _delete(arguments: argparse.Namespace) -> Done:
+    from sleuth.files import lines
+    from sleuth.retrievers.update import delete_passages
+
+    ids = arguments.delete
+    if ids is None:
+        ids = [_decoded(line, number, arguments.delete_file) for number, line in lines(arguments.delete_file)]
+    info = delete_passages(ids, arguments.output)
+    if info.num_unknown:
+        warn(f"{info.num_unknown} ids are of no passage: {', '.join(info.unknown)}")
+    summary = {
+        "index": str(arguments.output),
+        "passages": info.num_passages,
+        "deleted": info.num_deleted,
+        "unknown": info.num_unknown,
+    }
+    line = f"{info.num_deleted:,} passages deleted from {arguments.output}; it holds {info.num_passages:,}"
+    return summary, line, info.sha256
+
+
+def _decoded(line: bytes, number: int, path: Path) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise DataError(f"{path}:{number}: id: not UTF-8") from None
+
+
+def _tell_forecast(size: Volume | None, output: Path) -> None:
+    """What the work will take, and whether the disk has room for it."""
+    from sleuth.retrievers.forecast import forecast, free_bytes
+
+    if size is None:
+        return
+    needed, free = forecast(size.num_passages, size.num_bytes), free_bytes(output)
+    warn(
+        f"about {size.num_passages:,} passages in {_shown(size.num_bytes)}: takes up to {_shown(needed.memory)} "
+        f"of memory and {_shown(needed.disk)} of disk, of which {_shown(free)} are free"
+    )
+    if needed.disk > free:
+        warn(f"the disk of {output} may be too small")
+
+
+def _shown(num_bytes: int) -> str:
+    return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e9 else f"{-(-num_bytes // 1_000_000)} MB"
+
+
+class _Skipped:
+    """Records that cannot be used: the first few are told as they come, all are counted."""
+
+    def __init__(self, *, is_strict: bool) -> None:
+        self._is_strict = is_strict
+        self.count = 0
+
+    def __call__(self, line: str) -> None:
+        if self._is_strict:
+            raise DataError(line)
+        self.count += 1
+        if self.count <= SKIPPED_NAMED:
+            warn(f"skipped {line}")
+
+    def tell(self, num_duplicates: int, named: Sequence[str]) -> None:
+        """How many there were in all, and those whose id came before."""
+        if self.count > SKIPPED_NAMED:
+            warn(f"skipped {self.count} records in all")
+        if num_duplicates:
+            warn(f"{num_duplicates} passages left out, since an earlier one has their id: {', '.join(named)}")
+        self.count += num_duplicates
 
 
 def _encoder(name: str) -> Encoder:

@@ -1,4 +1,8 @@
-"""DPR's Wikipedia of December 2018 (psgs_w100.tsv[.gz], 21,015,324 passages of 100 words): id, text, title."""
+"""DPR's Wikipedia of December 2018, 21,015,324 passages of 100 words, in either form in which it is passed on.
+
+DPR's own psgs_w100.tsv has a row of id, text and title for each; Search-R1's wiki-18.jsonl an object of
+id and contents.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,41 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sleuth.corpora.base import Corpus, Report
+from sleuth.corpora.jsonl import JSONLCorpus
 from sleuth.corpora.seen import SeenIds
+from sleuth.errors import DataError
 from sleuth.fields import FieldError, as_text
-from sleuth.files import Cells, check_file, delimited
+from sleuth.files import Cells, check_file, delimited, lines
 from sleuth.types import Passage
 
 _HEADER = ("id", "text", "title")
+_COMPRESSED = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\xfd7": ".xz"}
+WHERE_FROM = (
+    "get psgs_w100.tsv.gz of DPR (its download script calls it data.wikipedia_split.psgs_w100), "
+    "or wiki-18.jsonl.gz from the Hugging Face data set PeterJinGo/wiki-18-corpus of Search-R1"
+)
+"""What to say to whoever does not have the dump."""
+
+
+def open_wiki18(path: Path) -> Corpus:
+    """The dump in a file, told by its first line which of the two it is, plain or compressed (.gz, .bz2, .xz).
+
+    DataError if there is no file, saying what to get, or if it is neither.
+    """
+    try:
+        check_file(path)
+    except DataError as error:
+        raise DataError(f"{error}; {WHERE_FROM}") from None
+    _, first = next(lines(path), (0, b""))
+    if first.startswith(b"{"):
+        return JSONLCorpus(path)
+    if first.count(b"\t") == len(_HEADER) - 1:
+        return DPRCorpus(path)
+    if suffix := _COMPRESSED.get(first[:2]):
+        raise DataError(f"{path}: is compressed; give it a name that ends in {suffix}")
+    if not first:
+        raise DataError(f"{path}: is empty; {WHERE_FROM}")
+    raise DataError(f"{path}: holds neither rows of id, text and title nor JSON lines; {WHERE_FROM}")
 
 
 @dataclass(frozen=True)

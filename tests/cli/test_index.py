@@ -1,0 +1,165 @@
+"""sleuth index: building, forecast, adding, replacing, deleting, the Wikipedia dump, what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.retrievers.bm25 import open_index
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    try:
+        code = main(["index", *map(str, arguments)])
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def written(path: Path, *records: tuple[str, str]) -> Path:
+    path.write_text("".join(json.dumps({"id": i, "title": "", "text": text}) + "\n" for i, text in records))
+    return path
+
+
+def found(directory: Path, query: str) -> list[str]:
+    return sorted(hit.passage.id for hit in open_index(directory).search([query], 9)[0])
+
+
+@pytest.fixture
+def index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    source = written(tmp_path / "a.jsonl", ("a", "apple"), ("b", "banana"), ("c", "cherry"))
+    assert run(capsys, source, "-o", tmp_path / "i", "--json")[0] == 0
+    return tmp_path / "i"
+
+
+def test_forecast_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source = written(tmp_path / "a.jsonl", ("a", "apple"), ("b", "banana"))
+    code, out, err = run(capsys, source, "-o", tmp_path / "i")
+    assert code == 0
+    assert out.startswith(f"2 passages indexed in {tmp_path / 'i'} (0 records skipped)\ntry: sleuth search")
+    assert err.startswith(
+        "sleuth: about 2 passages in 1 MB: takes up to 131 MB of memory and 1 MB of disk, of which "
+    )
+    assert err.count("\n") == 1
+    _, out, err = run(capsys, source, "-o", tmp_path / "i", "--json")
+    assert (json.loads(out)["passages"], err) == (2, "")
+
+
+def test_a_disk_that_is_too_small_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    from sleuth.retrievers import forecast
+
+    monkeypatch.setattr(forecast, "free_bytes", lambda directory: 10)
+    _, _, err = run(capsys, written(tmp_path / "a.jsonl", ("a", "apple")), "-o", tmp_path / "i")
+    assert f"the disk of {tmp_path / 'i'} may be too small" in err
+
+
+def test_add(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+    more = written(tmp_path / "b.jsonl", ("b", "blueberry"), ("d", "date"))
+    code, out, err = run(capsys, more, "-o", index, "--add", "--json")
+    assert code == 0
+    assert json.loads(out) == {"index": str(index), "passages": 4, "added": 1, "replaced": 0, "skipped": 1}
+    assert err == "sleuth: 1 passages left out, since an earlier one has their id: b\n"
+    assert (found(index, "blueberry"), found(index, "date banana")) == ([], ["b", "d"])
+
+
+def test_replace(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+    more = written(tmp_path / "b.jsonl", ("b", "blueberry"), ("d", "date"))
+    code, out, _ = run(capsys, more, "-o", index, "--replace")
+    assert code == 0
+    assert out.startswith(
+        f"2 passages added to {index}, 1 of them in place of others; it holds 4 (0 records skipped)"
+    )
+    assert (found(index, "blueberry date"), found(index, "banana")) == (["b", "d"], [])
+
+
+def test_delete(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+    code, out, err = run(capsys, "-o", index, "--delete", "a", "nobody", "--json")
+    assert code == 0
+    assert json.loads(out) == {"index": str(index), "passages": 2, "deleted": 1, "unknown": 1}
+    assert err == "sleuth: 1 ids are of no passage: nobody\n"
+    (tmp_path / "ids").write_text("b\n\n c \n")
+    code, out, _ = run(capsys, "-o", index, "--delete-file", tmp_path / "ids")
+    assert (code, out) == (0, f"2 passages deleted from {index}; it holds 0\n")
+    assert found(index, "apple banana cherry") == []
+
+
+def test_wiki18_takes_either_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    dump, lines = tmp_path / "psgs_w100.tsv", tmp_path / "wiki-18.jsonl"
+    dump.write_text('id\ttext\ttitle\n1\t"Aaron said ""yes""."\tAaron\n')
+    lines.write_text('{"id": "1", "contents": "\\"Aaron\\"\\nAaron said \\"yes\\"."}\n')
+    for source in (dump, lines):
+        assert run(capsys, "--wiki18", source, "-o", tmp_path / source.stem, "--json")[0] == 0
+        hits = open_index(tmp_path / source.stem).search(["Aaron"], 1)[0]
+        assert (hits[0].passage.title, hits[0].passage.text) == ("Aaron", 'Aaron said "yes".')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing to index: name a SRC"),
+        (["--add"], "nothing to index"),
+        (["a.jsonl", "--delete", "a"], "--delete takes ids"),
+        (["--wiki18", "x.tsv", "--delete", "a"], "--delete takes ids"),
+        (["a.jsonl", "--add", "--replace"], "not allowed with"),
+        (["a.jsonl", "--add", "--delete", "a"], "not allowed with"),
+        (["--wiki18", "psgs_w100.tsv"], "wiki-18-corpus"),
+        (["--delete", "a"], "does not exist"),
+        (["--delete-file", "none"], "no file none"),
+        (["a.jsonl", "--add"], "does not exist"),
+    ],
+)
+def test_refused_in_one_line_and_nothing_is_left(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    message: str,
+):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "a.jsonl", ("a", "apple"))
+    code, out, err = run(capsys, *arguments, "-o", "i", "--json")
+    assert (code != 0, out) == (True, "")
+    assert message in err
+    assert err.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_ids_that_are_not_text(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "ids").write_bytes(b"a\n\xff\n")
+    code, _, err = run(capsys, "-o", index, "--delete-file", tmp_path / "ids")
+    assert (code, err) == (1, f"sleuth: {tmp_path / 'ids'}:2: id: not UTF-8\n")
+    assert found(index, "apple") == ["a"]
+
+
+def test_unusable_records_are_named_and_strict_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    source = tmp_path / "a.jsonl"
+    source.write_text(
+        '{"id": "a", "text": "apple"}\n{"id": "b"}\n{"id": "c", "text": \n{"text": "x"}\n{"id": "a", "text": "again"}\n'
+    )
+    code, out, err = run(capsys, source, "-o", tmp_path / "i", "--json")
+    assert code == 0
+    assert json.loads(out) == {"index": str(tmp_path / "i"), "passages": 1, "skipped": 4}
+    lines = err.splitlines()
+    assert len(lines) == 4
+    for number, (line, word) in enumerate(
+        zip(lines, ["text: missing", "record: not JSON", "id: missing", "earlier passage's id"], strict=True),
+        2,
+    ):
+        assert line.startswith(f"sleuth: skipped {source}:{number}: ")
+        assert word in line
+    code, _, err = run(capsys, source, "-o", tmp_path / "strict", "--strict", "--json")
+    assert (code, err.count("\n")) == (1, 1)
+    assert f"{source}:2: text: missing" in err
+
+
+def test_old_vectors_are_noticed_after_a_change(
+    index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    (index / "dense").mkdir()
+    (index / "dense" / "manifest.json").write_text('{"kind": "sleuth-dense", "format": 1}')
+    _, _, err = run(capsys, "-o", index, "--delete", "a", "--json")
+    assert "index format 1, this version reads 2; build the index again" in err

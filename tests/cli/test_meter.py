@@ -1,0 +1,51 @@
+"""Progress in a log: rate and time left."""
+
+import re
+
+import pytest
+
+from sleuth.cli import meter
+from sleuth.cli.meter import Meter
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [0.0]
+    monkeypatch.setattr(meter.time, "monotonic", lambda: now[0])
+    return now
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return [re.sub(r"^sleuth: ", "", line) for line in capsys.readouterr().err.splitlines() if line.strip()]
+
+
+def test_a_line_every_half_minute_with_the_rate_since_the_last(
+    capsys: pytest.CaptureFixture[str], clock: list[float]
+):
+    with Meter("passages", 10_000) as shown:
+        for seconds, count in ((10, 100), (30, 3000), (59, 5900), (60, 9000), (90, 12_000)):
+            clock[0] = seconds
+            shown.tell(count)
+    assert told(capsys) == [
+        "3,000 passages, 100 a second, about 70 s left",
+        "9,000 passages, 200 a second, about 5 s left",
+        "12,000 passages, 100 a second",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("total", "left"), [(1_800_000, "10 min"), (3_000 * 3600, "60 min"), (100_000_000, "9 h")]
+)
+def test_long_times(capsys: pytest.CaptureFixture[str], clock: list[float], total: int, left: str):
+    with Meter("passages", total) as shown:
+        clock[0] = 30
+        shown.tell(90_000)
+    assert told(capsys) == [f"90,000 passages, 3,000 a second, about {left} left"]
+
+
+def test_without_a_total_or_not_at_all(capsys: pytest.CaptureFixture[str], clock: list[float]):
+    with Meter("vectors") as shown, Meter("vectors", 5, silent=True) as silent:
+        clock[0] = 30
+        shown.tell(300)
+        silent.tell(300)
+    assert told(capsys) == ["300 vectors, 10 a second"]
