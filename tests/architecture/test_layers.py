@@ -51,6 +51,8 @@ HEAVY = {
     "starlette": {"serving"},
     "uvicorn": {"serving"},
     "mcp": {"serving"},
+    "qdrant_client": {"retrievers"},
+    "pymilvus": {"retrievers"},
 }
 
 
