@@ -22,6 +22,7 @@ from sleuth.retrievers.bm25 import BM25, open_index
 from sleuth.serving.app import build_app
 from sleuth.serving.front import Front, Head, read_head
 from sleuth.serving.limits import Limits
+from sleuth.serving.rounds import Rounds
 from sleuth.serving.service import Service
 from sleuth.types import Hit, Passage
 
@@ -85,7 +86,7 @@ def play(
         config = Config(build_app(service), ws="none", log_level="warning", timeout_keep_alive=idle_s)  # type: ignore[arg-type]
         config.load()
         server = await asyncio.get_running_loop().create_server(
-            lambda: Front(config, state, {"service": service}), "127.0.0.1"
+            lambda: Front(config, state, {"rounds": Rounds(service)}), "127.0.0.1"
         )
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         while not state.connections:
@@ -334,6 +335,42 @@ def test_a_request_half_sent_at_the_end_is_answered(index: Path):
         connected.front.shutdown()
         assert (await connected.send(RADIUM[-5:]))[0] == 200
         assert await connected.reader.read() == b""  # then it is over
+
+    play(lambda: open_index(index), scene)
+
+
+def test_a_request_that_is_being_answered_at_the_end_gets_its_answer(index: Path):
+    async def scene(connected: Connected) -> None:
+        assert connected.front is not None
+        connected.front.data_received(RADIUM)
+        connected.front.shutdown()
+        assert (await connected.receive())[0] == 200
+        assert await connected.reader.read() == b""
+
+    play(lambda: open_index(index), scene)
+
+
+def test_a_second_request_before_the_first_is_answered_comes_after_it(index: Path):
+    async def scene(connected: Connected) -> None:
+        front = connected.front
+        assert front is not None
+        for name in ("town 3", "radium", "copper"):
+            front.data_received(request({"query": name, "topk": 1}))
+        found = [json.loads((await connected.receive())[2])["result"][0][0]["id"] for _ in range(3)]
+        assert found == ["town-3", "curie", "7"]
+        assert connected.front is None
+        assert (await connected.send(RADIUM))[0] == 200  # it is read again
+
+    play(lambda: open_index(index), scene)
+
+
+def test_a_client_that_leaves_before_its_answer_is_forgotten(index: Path):
+    async def scene(connected: Connected) -> None:
+        assert connected.front is not None
+        connected.front.data_received(RADIUM)
+        connected.writer.transport.abort()
+        while connected.state.connections:
+            await asyncio.sleep(0.01)
 
     play(lambda: open_index(index), scene)
 

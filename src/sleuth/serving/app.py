@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sleuth import __version__
 from sleuth.errors import SleuthError
 from sleuth.serving.metrics import CONTENT_TYPE, PATHS, Metrics
+from sleuth.serving.rounds import Rounds
 from sleuth.serving.service import Service
 from sleuth.serving.wire import (
     RETRY_AFTER_S,
@@ -59,9 +60,9 @@ def build_app(service: Service, opened: Callable[[], None] = lambda: None) -> AS
         return Response(service.metrics.render(), media_type=CONTENT_TYPE)
 
     @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Service]]:
+    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Rounds]]:
         service.start(opened)
-        yield {"service": service}
+        yield {"rounds": Rounds(service)}
         await service.close()
 
     app = Starlette(

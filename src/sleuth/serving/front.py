@@ -19,8 +19,9 @@ from uvicorn import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from sleuth.serving.service import Service
-from sleuth.serving.wire import is_authorised, read_request, write_reply
+from sleuth.serving.limits import Limits
+from sleuth.serving.rounds import Rounds
+from sleuth.serving.wire import is_authorised
 
 _LONGEST_HEAD = 4096
 _LONGEST_BODY = 1 << 16
@@ -70,7 +71,7 @@ def read_head(head: bytes) -> Head | None:
 
 
 class Front(asyncio.Protocol):
-    """One connection; to be uvicorn's `http`. The application's lifespan state holds "service"."""
+    """One connection; to be uvicorn's `http`. The application's lifespan state holds "rounds"."""
 
     def __init__(
         self,
@@ -80,15 +81,18 @@ class Front(asyncio.Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self._behind = partial(HttpToolsProtocol, config, server_state, app_state, _loop)
-        self._service: Service = app_state["service"]
+        self._rounds: Rounds = app_state["rounds"]
         self._state = server_state
         self._idle_s = config.timeout_keep_alive
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._held = b""
-        """A request that is not whole yet."""
+        """From the first byte not yet answered on."""
+        self._whole = 0
+        """Length of the request in `_held` that is being answered; 0 = none."""
         self._pieces = 0
-        self._heard_at = 0.0
+        self._heard_at = self._asked_at = 0.0
+        self._is_ending = self._is_full = False
         self._patience: asyncio.TimerHandle | None = None
         self._idle: asyncio.TimerHandle | None = None
 
@@ -104,77 +108,89 @@ class Front(asyncio.Protocol):
         self._forget()
 
     def data_received(self, data: bytes) -> None:
-        """Answer a whole request, keep a part of one, or leave the connection to uvicorn."""
-        start = time.perf_counter()
+        """Have a whole request answered, keep a part of one, or leave the connection to uvicorn."""
         self._heard_at = self._loop.time()
-        held = self._held + data
-        head, whole = _measure(held)
-        if head and len(held) == whole:
-            self._held, self._pieces = b"", 0
-            if self._patience:
-                self._patience.cancel()
-                self._patience = None
-            reply = self._answer(head, held[whole - head.length :])
-            if reply is not None:
-                self._transport.write(reply)
-                self._service.metrics.answered("/retrieve", 200, time.perf_counter() - start)
-                return
-        self._held = held
+        self._held += data
+        if self._whole:
+            # A second request before the first is answered: enough has been read for now.
+            self._transport.pause_reading()
+            return
+        head, whole = _measure(self._held)
+        if head and len(self._held) == whole and is_authorised(head.authorisation, self._limits.token):
+            self._ask(head, whole)
+            return
         self._pieces += 1
-        # A second request behind the first would be answered before its reply has left: uvicorn waits.
-        if not len(held) < whole or self._pieces == _PIECES:
+        if len(self._held) >= whole or self._pieces == _PIECES:
             self._leave()
         elif self._patience is None:
             self._patience = self._loop.call_later(_PATIENCE_S, self._leave)
 
     def pause_writing(self) -> None:
         """A client that does not read its replies is not read either."""
+        self._is_full = True
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Go on."""
+        self._is_full = False
         self._transport.resume_reading()
 
     def shutdown(self) -> None:
         """Called by uvicorn once nobody is let in any more: what has begun to come is still answered."""
-        if self._held:
-            self._leave().shutdown()
-        else:
+        self._is_ending = True
+        if not self._held:
             self._transport.close()
+        elif not self._whole:
+            self._leave()
 
     @property
     def _connections(self) -> set[Any]:
         # Whoever is in this set is told to shut down, and waited for.
         return cast(set[Any], self._state.connections)
 
-    def _answer(self, head: Head, body: bytes) -> bytes | None:
-        """The whole reply, or None if it is not 200 or would take long."""
-        service = self._service
-        if not is_authorised(head.authorisation, service.limits.token):
-            return None
-        try:
-            wanted = read_request(body, service.limits)
-            found = service.find_now(wanted)
-        except Exception:
-            # Whatever it is, the application meets it again, and tells the client and the log.
-            return None
-        if found is None:
-            return None
-        content = write_reply(found, with_scores=wanted.with_scores)
+    @property
+    def _limits(self) -> Limits:
+        return self._rounds.service.limits
+
+    def _ask(self, head: Head, whole: int) -> None:
+        if self._patience:
+            self._patience.cancel()
+            self._patience = None
+        self._whole, self._pieces = whole, 0
+        self._asked_at = time.perf_counter()
+        self._rounds.ask(self._held[whole - head.length :], self._answer)
+
+    def _answer(self, content: bytes | None) -> None:
+        """Send the reply, or leave it to uvicorn if there is none."""
+        if self._transport.is_closing():
+            return
+        if content is None:
+            self._leave()
+            return
         lines = [b"HTTP/1.1 200 OK"]
         lines += [name + b": " + value for name, value in self._state.default_headers]
         lines.append(b"content-length: %d\r\ncontent-type: application/json\r\n\r\n" % len(content))
-        return b"\r\n".join(lines) + content
+        self._transport.write(b"\r\n".join(lines) + content)
+        self._rounds.service.metrics.answered("/retrieve", 200, time.perf_counter() - self._asked_at)
+        self._held, self._whole = self._held[self._whole :], 0
+        if self._held:
+            self._leave()
+        elif self._is_ending:
+            self._transport.close()
 
-    def _leave(self) -> HttpToolsProtocol:
+    def _leave(self) -> None:
         """Hand the connection to uvicorn, from the first byte not yet answered."""
-        held = self._held
         self._forget()
         behind = self._behind()
         self._transport.set_protocol(behind)
         behind.connection_made(self._transport)
-        behind.data_received(held)
-        return behind
+        if self._is_full:
+            behind.pause_writing()
+        else:
+            self._transport.resume_reading()
+        behind.data_received(self._held)
+        if self._is_ending:
+            behind.shutdown()
 
     def _forget(self) -> None:
         self._connections.discard(self)
