@@ -102,12 +102,14 @@ def test_wiki18_takes_either_dump(tmp_path: Path, capsys: pytest.CaptureFixture[
     [
         ([], "nothing to index: name a SRC"),
         (["--add"], "nothing to index"),
-        (["a.jsonl", "--delete", "a"], "--delete takes ids"),
-        (["--wiki18", "x.tsv", "--delete", "a"], "--delete takes ids"),
+        (["a.jsonl", "--delete", "a"], "--delete and --verify take no SRC"),
+        (["--wiki18", "x.tsv", "--delete", "a"], "--delete and --verify take no SRC"),
         (["a.jsonl", "--add", "--replace"], "not allowed with"),
         (["a.jsonl", "--add", "--delete", "a"], "not allowed with"),
         (["--wiki18", "psgs_w100.tsv"], "wiki-18-corpus"),
         (["--delete", "a"], "does not exist"),
+        (["--verify"], "does not exist"),
+        (["a.jsonl", "--verify"], "--delete and --verify take no SRC"),
         (["--delete-file", "none"], "no file none"),
         (["a.jsonl", "--add"], "does not exist"),
     ],
@@ -163,3 +165,15 @@ def test_old_vectors_are_noticed_after_a_change(
     (index / "dense" / "manifest.json").write_text('{"kind": "sleuth-dense", "format": 1}')
     _, _, err = run(capsys, "-o", index, "--delete", "a", "--json")
     assert "index format 1, this version reads 2; build the index again" in err
+
+
+def test_verify(index: Path, capsys: pytest.CaptureFixture[str]):
+    code, out, _ = run(capsys, "-o", index, "--verify", "--json")
+    assert (code, json.loads(out)["passages"]) == (0, 3)
+    assert json.loads(out)["sha256"] == open_index(index).identity()["index"]
+    (file,) = index.glob("index-*/passages.jsonl")
+    file.write_bytes(file.read_bytes().replace(b"cherry", b"cheery"))
+    assert run(capsys, "-o", index, "--add", file, "--json")[0] == 0  # a quick look does not see it
+    code, out, err = run(capsys, "-o", index, "--verify")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "not the passages that were indexed (hash mismatch)" in err

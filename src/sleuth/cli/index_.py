@@ -55,6 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     change.add_argument(
         "--delete-file", type=Path, metavar="FILE", help="the same, one id a line, plain or compressed"
     )
+    change.add_argument("--verify", action="store_true", help="read all of the index: is it as it was built?")
     parser.add_argument(
         "--dense",
         metavar="ENCODER",
@@ -66,16 +67,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build or change the index; nothing is published if it fails."""
-    is_deleting = arguments.delete is not None or arguments.delete_file is not None
-    if is_deleting and (arguments.sources or arguments.wiki18):
-        raise ConfigError("--delete takes ids, and no SRC or --wiki18 beside them")
-    if not (is_deleting or arguments.sources or arguments.wiki18):
-        raise ConfigError("nothing to index: name a SRC, --wiki18 FILE, or --delete ID")
+    does_index = not (arguments.verify or arguments.delete or arguments.delete_file)
+    if does_index != bool(arguments.sources or arguments.wiki18):
+        raise ConfigError(
+            "nothing to index: name a SRC, --wiki18 FILE, or --delete ID"
+            if does_index
+            else "--delete and --verify take no SRC or --wiki18 beside them"
+        )
+    if arguments.verify:
+        return _verify(arguments)
     encoder = _encoder(arguments.dense) if arguments.dense is not None else None
-    if is_deleting:
-        summary, lines, sha256 = _delete(arguments)
-    else:
-        summary, lines, sha256 = _index(arguments)
+    summary, lines, sha256 = _index(arguments) if does_index else _delete(arguments)
     vectors = _add_vectors(arguments.output, sha256, encoder, silent=arguments.json)
     if arguments.json:
         print_json(summary | vectors)
@@ -85,6 +87,19 @@ def run(arguments: argparse.Namespace) -> int:
         print("vectors of {dense}, {dimension} dimensions, {backend}".format(**vectors))
     if summary["passages"]:
         print(f'try: sleuth search {arguments.output} "your words"')
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from sleuth.retrievers.verify import verify_index
+
+    manifest = verify_index(arguments.output)
+    if arguments.json:
+        print_json(
+            {"index": str(arguments.output), "passages": manifest.num_passages, "sha256": manifest.sha256}
+        )
+    else:
+        print(f"{arguments.output} is as it was built: {manifest.num_passages:,} passages, {manifest.sha256}")
     return 0
 
 

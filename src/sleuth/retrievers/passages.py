@@ -90,8 +90,11 @@ class _OpenPart:
         self.lines, self.ids = _mapped(self.path), _mapped(part_path(directory, IDS, number))
         starts = part_path(directory, STARTS, number)
         self.starts = _mapped(starts)
-        expected = (part.line_bytes, part.id_bytes, (part.count + 1) * _PAIR.size)
-        if (len(self.lines), len(self.ids), len(self.starts)) != expected:
+        sizes = (part.line_bytes, part.id_bytes)
+        is_whole = (len(self.lines), len(self.ids)) == sizes and len(self.starts) == (
+            part.count + 1
+        ) * _PAIR.size
+        if not is_whole or _PAIR.unpack(self.starts[-_PAIR.size :]) != sizes:
             raise RetrievalError(f"{starts}: damaged, not {part.count} passages; build the index again")
 
     def span(self, row: int) -> tuple[int, int, int, int]:
@@ -148,6 +151,12 @@ class PassageStore:
             return part.ids[start:end].decode()
         except UnicodeDecodeError as error:
             raise RetrievalError(self._damaged(part, place, error)) from error
+
+    def line(self, row: int) -> bytes:
+        """A passage as it is stored."""
+        part, place = self._place(row)
+        start, _, end, _ = part.span(place)
+        return part.lines[start:end]
 
     def __getitem__(self, row: int) -> Passage:
         part, place = self._place(row)

@@ -25,9 +25,9 @@ from sleuth.retrievers.passages import PASSAGES, Part
 from sleuth.retrievers.publish import JOURNAL
 from sleuth.types import Passage
 
-SHARD_PASSAGES = 400_000
+SHARD_PASSAGES = 500_000
 """Most passages in a shard: what a kill may cost is the indexing of so many, half a minute on two cores."""
-SHARD_BYTES = 256 << 20
+SHARD_BYTES = 320 << 20
 """Most bytes of their lines, which also bounds what waits in memory for the engine's threads."""
 
 

@@ -1,0 +1,43 @@
+"""Verification: any byte that changed, anywhere in an index, is noticed."""
+
+from pathlib import Path
+
+import pytest
+
+from sleuth.errors import RetrievalError
+from sleuth.retrievers import update
+from sleuth.retrievers.build import build_index
+from sleuth.retrievers.update import add_passages, delete_passages
+from sleuth.retrievers.verify import verify_index
+from sleuth.types import Passage
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two parts, and a deleted passage."""
+    monkeypatch.setattr(update, "SMALL_PART", 1)
+    build_index((Passage(f"p{i}", f"T{i}", f"word{i} common") for i in range(50)), tmp_path / "i")
+    add_passages([Passage("new", "New", "added")], tmp_path / "i")
+    delete_passages(["p7"], tmp_path / "i")
+    return tmp_path / "i"
+
+
+def test_a_whole_index(directory: Path):
+    manifest = verify_index(directory)
+    assert manifest.num_passages == 50
+    assert len(list(directory.glob("index-*/passages*.jsonl"))) == 2
+
+
+def test_every_file_is_looked_at(directory: Path):
+    (generation,) = directory.glob("index-*")
+    files = sorted(p for p in generation.rglob("*") if p.is_file() and p.name != ".managed.json")
+    assert len(files) > 15
+    for file in files:
+        data = file.read_bytes()
+        place = len(data) // 2
+        file.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(RetrievalError) as caught:
+            verify_index(directory)
+        assert "\n" not in str(caught.value)
+        file.write_bytes(data)
+    assert verify_index(directory).num_passages == 50
