@@ -30,7 +30,9 @@ def test_a_whole_index(directory: Path):
 
 def test_every_file_is_looked_at(directory: Path):
     (generation,) = directory.glob("index-*")
+    # .managed.json lists files for the engine to clean up, which it only does in an update.
     files = sorted(p for p in generation.rglob("*") if p.is_file() and p.name != ".managed.json")
+    files = [file for file in files if file.stat().st_size]
     assert len(files) > 15
     for file in files:
         data = file.read_bytes()
