@@ -89,7 +89,7 @@ class Request(NamedTuple):
 class Recorded:
     """A server that answers (method, path) with what was written down for it, in turn; the last answer stays.
 
-    An exchange is (method, path, status, body) or (…, headers); a body is bytes or becomes JSON.
+    An exchange is (method, path, status, body) or (…, headers); a body is bytes or becomes JSON, or is made from the request.
     """
 
     def __init__(self, exchanges: Sequence[tuple[Any, ...]]) -> None:
@@ -106,9 +106,12 @@ class Recorded:
                 length = int(self.headers.get("Content-Length") or 0)
                 with lock:
                     body = self.rfile.read(length)
-                    recorded.requests.append(Request(self.command, self.path, body, dict(self.headers)))
+                    request = Request(self.command, self.path, body, dict(self.headers))
+                    recorded.requests.append(request)
                     held = answers.get((self.command, self.path), [(418, b"not written down")])
                     status, payload, *rest = held.pop(0) if len(held) > 1 else held[0]
+                if callable(payload):
+                    payload = payload(request)
                 data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
                 self.send_response(status)
                 headers = {"Content-Length": str(len(data)), "Content-Type": "application/json"}

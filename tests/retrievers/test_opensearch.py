@@ -92,6 +92,19 @@ def test_words(recorded: Any):
     assert "query_string" not in str([request.body for request in server.requests])
 
 
+def test_many_queries_side_by_side(recorded: Any):
+    def echo(request: Any) -> Any:
+        query = request.json["query"]["multi_match"]["query"]
+        return found(hit(query, 1.0, text=query))
+
+    server = recorded(WORDS_ONLY, ("POST", SEARCH, 200, echo))
+    queries = [f"query {number}" for number in range(40)]
+    retriever = OpenSearch(url=server.url, collection="wiki", batch=15, concurrency=4)
+    assert [hits[0].passage.text for hits in retriever.search(queries, 1)] == queries
+    assert len(server.sent("POST", SEARCH)) == 40
+    assert len(server.sent("GET", MAPPING)) == 1
+
+
 def test_vectors(recorded: Any, letters: Encoder):
     server = recorded(VECTORS_TOO, ("POST", SEARCH, 200, found(GOLD)))
     retriever = OpenSearch(url=server.url, collection="wiki", way="dense", encoder=letters)
@@ -411,6 +424,15 @@ def test_upload_to_elasticsearch_and_to_what_is_there(recorded: Any, letters: En
     }
     assert made["mappings"]["properties"]["key"] == {"type": "keyword"}
     assert "settings" not in made
+    nested = recorded(
+        ("GET", MAPPING, 404, b"{}"),
+        ("PUT", "/wiki", 200, {"acknowledged": True}),
+        ("POST", BULK, 200, stored(201)),
+        ("POST", "/wiki/_refresh", 200, {}),
+    )
+    OpenSearch(url=nested.url, collection="wiki", title_field="meta.name").upload(PASSAGES[:1])
+    kept = json.loads(nested.sent("POST", BULK)[0].body.splitlines()[1])
+    assert kept == {"text": "first\n", "meta": {"name": "A"}}
     there = recorded(VECTORS_TOO, ("POST", BULK, 200, stored(200)), ("POST", "/wiki/_refresh", 200, {}))
     assert OpenSearch(url=there.url, collection="wiki", encoder=letters).upload(PASSAGES[:1]) == 1
     assert not there.sent("PUT", "/wiki")
@@ -446,6 +468,7 @@ def test_uploads_that_are_refused(recorded: Any):
         ({"collection": "../_cluster"}, "is no name"),
         ({"collection": "a*"}, "is no name"),
         ({"url": "https://user:secret@host:9200/x@y"}, "must hold no password"),
+        ({"url": "user:secret@host:9200"}, "must hold no password"),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any], said: str):

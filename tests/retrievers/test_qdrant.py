@@ -176,6 +176,16 @@ def test_what_a_result_file_names(words: Qdrant, letters: Encoder):
     assert not {"analyser", "k1", "depth"} & set(dense.identity())
 
 
+def test_batches_and_nested_fields(letters: Encoder):
+    engine = Qdrant(
+        url=":memory:", collection="c", encoder=letters, batch=7, id_field="meta.key", title_field="meta.name"
+    )
+    passages = [Passage(f"p{i}", f"Title {i}", f"word{i} {'abcdefgh'[i % 8]}") for i in range(50)]
+    assert engine.upload(passages) == 50
+    found = engine.search([f"word{i}" for i in range(50)], 1)
+    assert [hits[0].passage for hits in found] == passages
+
+
 def foreign(make: Any) -> Qdrant:
     """A collection "c" that somebody else made, in memory."""
     retriever = Qdrant(url=":memory:", collection="c", way="bm25")
@@ -510,6 +520,9 @@ def test_a_server_that_is_busy_or_not_there(recorded: Any):
     assert retriever.search(["gold"], 1)[0][0].passage == Passage("a", "", "first")
     assert pauses[0] == 4.0
     assert len(pauses) == 3
+    short = recorded(("GET", HERE, 200, described()), ("POST", QUERY, 200, answered([FOUND])))
+    with pytest.raises(RetrievalError, match="answered 2 queries with 1 lists"):
+        Qdrant(url=short.url, collection="wiki").search(["gold", "tin"], 1)
     gone, _ = patient(Qdrant(url="http://127.0.0.1:9", collection="wiki", attempts=2))
     with pytest.raises(RetrievalError, match=r"^http://127\.0\.0\.1:9 failed: ConnectError.*tried 2 times"):
         gone.search(["a"], 1)

@@ -175,9 +175,7 @@ class Milvus(SearchEngine):
                         f"passage {passage.id[:80]!r}: its {name} of {size:,} bytes is longer than the {longest:,} "
                         "that Milvus holds"
                     )
-            row: dict[str, Any] = {self.id_field: passage.id, self.text_field: passage.text}
-            row |= {self.contents_field: contents}
-            row |= {self.title_field: passage.title} if self.title_field else {}
+            row = self._record(passage) | {self.contents_field: contents}
             row |= {self.vector_field: vectors[number].tolist()} if vectors is not None else {}
             rows.append(row)
         self._ask(lambda client: client.upsert(self.collection, rows, timeout=self.timeout_s))

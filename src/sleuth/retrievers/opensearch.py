@@ -185,9 +185,7 @@ class OpenSearch(Calling, SearchEngine):
                 raise RetrievalError(
                     f"passage {passage.id[:80]!r}…: an id of more than {LONGEST_ID} bytes cannot be stored"
                 )
-            record: dict[str, Any] = {self.text_field: passage.text}
-            record |= {self.title_field: passage.title} if self.title_field else {}
-            record |= {self.id_field: passage.id} if self.id_field else {}
+            record = self._record(passage)
             record |= {self.vector_field: vectors[row].tolist()} if vectors is not None else {}
             lines += [msgspec.json.encode({"index": {"_id": passage.id}}), msgspec.json.encode(record)]
         content = b"\n".join(lines) + b"\n"

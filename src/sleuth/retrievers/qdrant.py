@@ -75,10 +75,12 @@ class Qdrant(Calling, SearchEngine):
         asked = [request for request in requests if request is not None]
         if not asked:
             return [[] for _ in queries]
-        answers = iter(
-            self._connection.ask(lambda client: client.query_batch_points(self.collection, requests=asked))
-        )
-        found = [next(answers).points if request is not None else [] for request in requests]
+        ask = self._connection.ask
+        answers = ask(lambda client: client.query_batch_points(self.collection, requests=asked))
+        if len(answers) != len(asked):
+            raise RetrievalError(f"{self.where} answered {len(asked)} queries with {len(answers)} lists")
+        given = iter(answers)
+        found = [next(given).points if request is not None else [] for request in requests]
         return [ranked((self._hit(point, sign) for point in points), k) for points in found]
 
     def _hit(self, point: Any, sign: int) -> Hit:
@@ -194,11 +196,8 @@ class Qdrant(Calling, SearchEngine):
         for row, passage in enumerate(passages):
             stored: dict[str, Any] = {self.sparse_field: sparse(weights(passage, mean_length))}
             stored |= {self.vector_field: vectors[row].tolist()} if vectors is not None else {}
-            payload = {self.text_field: passage.text}
-            payload |= {self.title_field: passage.title} if self.title_field else {}
-            payload |= {self.id_field: passage.id} if self.id_field else {}
             point_id = str(uuid.uuid5(_POINTS, passage.id))
-            points.append(models.PointStruct(id=point_id, vector=stored, payload=payload))
+            points.append(models.PointStruct(id=point_id, vector=stored, payload=self._record(passage)))
         self._connection.ask(lambda client: client.upsert(self.collection, points=points, wait=True))
 
     def _finish(self) -> None:

@@ -35,6 +35,7 @@ MOST_WORDS = 500
 """Words of a query that are sent: two fields of each stay below the 1,024 clauses an engine takes."""
 
 _NAME = re.compile(r"(?!_)\w[\w.-]{0,254}")
+_LOGIN = re.compile(r"\w+://[^/@]*@|[^/@]+:[^/@]*@")
 _WORD = re.compile(r"\w+")
 
 
@@ -73,10 +74,10 @@ class SearchEngine(Retriever):
         for name in ("k", "depth", "batch"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if "@" in self.url.partition("://")[2].partition("/")[0]:
+        if _LOGIN.match(self.url):
             raise ConfigError(
                 "an address must hold no password, since recipes are saved; it belongs into the variable "
-                f"that token_env names: {shown_url(self.url)!r}"
+                f"that token_env names: {_LOGIN.sub('', self.url)!r}"
             )
         if self.collection and not _NAME.fullmatch(self.collection):
             raise ConfigError(f"{self.collection[:80]!r} is no name of one collection")
@@ -205,6 +206,19 @@ class SearchEngine(Retriever):
         return Passage(
             name, _as_sent(wanted.get(self.title_field), title), _as_sent(wanted[self.text_field], text)
         )
+
+    def _record(self, passage: Passage) -> dict[str, Any]:
+        """What `_passage` reads back: a field may lie inside others."""
+        made: dict[str, Any] = {}
+        named = {self.id_field: passage.id, self.title_field: passage.title, self.text_field: passage.text}
+        for name, value in named.items():
+            *outer, last = name.split(".")
+            place = made
+            for part in outer:
+                place = place.setdefault(part, {})
+            if name:
+                place[last] = value
+        return made
 
     def _check_dimension(self, held: object) -> None:
         """RetrievalError unless vectors of the encoder have `held` dimensions."""
