@@ -318,9 +318,13 @@ async def ask_thousand(server: Any, line: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", ["", "Connection: close\r\n"], ids=["front", "application"])
-def test_a_thousand_single_queries_at_once(start: Callable[..., Any], line: str):
-    replies = asyncio.run(ask_thousand(start("--cache-bytes", "0"), line))
+@pytest.mark.parametrize(
+    ("line", "workers"),
+    [("", "1"), ("Connection: close\r\n", "1"), ("", "3")],
+    ids=["front", "application", "workers"],
+)
+def test_a_thousand_single_queries_at_once(start: Callable[..., Any], line: str, workers: str):
+    replies = asyncio.run(ask_thousand(start("--cache-bytes", "0", "--workers", workers), line))
     assert len(replies) == 1000
     assert {status for status, _ in replies} <= {200, 503}
     assert sum(status == 200 for status, _ in replies) >= 900

@@ -13,9 +13,10 @@ import re
 import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from socket import socket
 from typing import Any, cast
 
-from uvicorn import Config
+from uvicorn import Config, Server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -205,6 +206,24 @@ class Front(asyncio.Protocol):
             self._idle = self._loop.call_later(left, self._end_if_idle)
         else:
             self._transport.close()
+
+
+class OneByOne(Server):
+    """Takes one connection in each turn of its event loop, so that workers on one socket get about equal shares.
+
+    Its configuration says so by a backlog of 1, which the event loop takes for both.
+    """
+
+    def __init__(self, config: Config, backlog: int) -> None:
+        """`backlog`: connections that may wait to be accepted."""
+        super().__init__(config)
+        self._backlog = backlog
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        for listening in sockets or []:
+            listening.listen(self._backlog)
 
 
 def _measure(held: bytes) -> tuple[Head | None, int]:

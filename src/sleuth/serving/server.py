@@ -15,7 +15,7 @@ from sleuth.retrievers.base import Retriever
 from sleuth.serving.limits import Limits
 from sleuth.serving.metrics import Metrics
 
-_BACKLOG = 2048
+BACKLOG = 2048
 """Connections that may wait to be accepted: a thousand rollouts connect at once."""
 _SWITCH_S = 0.0005
 """Longest that one thread keeps the interpreter from another."""
@@ -27,7 +27,7 @@ def listen(host: str, port: int) -> socket.socket:
     """A socket bound to an address; port 0 takes a free one. ConfigError if it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"cannot listen on {host!r} port {port}: {error}") from error
 
@@ -47,13 +47,14 @@ def serve(
 ) -> None:
     """Serve until a signal ends it; `ready` hears the retriever's identity once searches are answered here.
 
+    `metrics`: this worker's, if others share the socket; None = it is alone.
     Raises what opening the retriever raises, and ConfigError without the extra.
     """
     try:
         import uvicorn
 
         from sleuth.serving.app import build_app
-        from sleuth.serving.front import Front
+        from sleuth.serving.front import Front, OneByOne
         from sleuth.serving.service import Service
     except ModuleNotFoundError as error:
         raise ConfigError(
@@ -77,11 +78,11 @@ def serve(
         log_level="warning",
         server_header=False,
         proxy_headers=False,
-        backlog=_BACKLOG,
+        backlog=BACKLOG if metrics is None else 1,
         timeout_keep_alive=75,  # longer than the pause between two turns of a rollout
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(config) if metrics is None else OneByOne(config, BACKLOG)
     # Every reply that is sent lets go of the interpreter, and would wait 5 ms to get it back from a search.
     sys.setswitchinterval(_SWITCH_S)
     # uvicorn raises the signal again when all is answered, which would end the process as if it had been killed.
