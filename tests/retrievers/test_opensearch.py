@@ -5,7 +5,6 @@ Not a live cluster: what these tests show is what is sent, and what is made of a
 
 from __future__ import annotations
 
-import json
 import pickle
 import sys
 from typing import Any
@@ -20,7 +19,6 @@ from sleuth.retrievers.search_engine import MOST_WORDS
 from sleuth.types import Hit, Passage
 
 MAPPING, SEARCH = "/wiki/_mapping", "/wiki/_search?allow_partial_search_results=false"
-BULK = "/wiki/_bulk"
 TEXT = {"type": "text", "analyzer": "english"}
 
 
@@ -353,109 +351,6 @@ def test_what_a_result_file_names(recorded: Any, letters: Encoder, monkeypatch: 
 )
 def test_authorization(secret: str, header: str):
     assert authorization(secret) == header
-
-
-PASSAGES = [
-    Passage("a", "A", "first\n"),
-    Passage("b", "", "bad \ud800"),
-    Passage("a", "", "again"),
-    Passage("c", "C", "cab"),
-]
-
-
-def stored(*statuses: int) -> dict[str, Any]:
-    """The answer to _bulk."""
-    items = []
-    for number, status in enumerate(statuses):
-        error = {} if status < 300 else {"error": {"type": "some_exception", "reason": f"reason {status}"}}
-        items.append({"index": {"_index": "wiki", "_id": f"id{number}", "status": status} | error})
-    return {"took": 1, "errors": any(status >= 300 for status in statuses), "items": items}
-
-
-def test_upload(recorded: Any, letters: Encoder):
-    server = recorded(
-        ("GET", MAPPING, 404, refused(404, "index_not_found_exception", "no such index [wiki]")),
-        ("PUT", "/wiki", 200, {"acknowledged": True, "shards_acknowledged": True, "index": "wiki"}),
-        ("POST", BULK, 200, stored(201, 200)),
-        ("POST", BULK, 200, stored(201, 429)),
-        ("POST", BULK, 200, stored(200)),
-        ("POST", "/wiki/_refresh", 200, {"_shards": {"total": 2, "successful": 1, "failed": 0}}),
-    )
-    told: list[int] = []
-    retriever, pauses = patient(OpenSearch(url=server.url, collection="wiki", encoder=letters, batch=2))
-    assert retriever.upload(iter(PASSAGES), progress=told.append) == 3  # the first of an id counts
-    assert told == [2, 3]
-    (made,) = server.sent("PUT", "/wiki")
-    mapping = made.json["mappings"]
-    assert mapping["properties"]["text"] == mapping["properties"]["title"] == TEXT
-    assert mapping["properties"]["vector"]["dimension"] == 8
-    assert mapping["properties"]["vector"]["method"]["space_type"] == "cosinesimil"
-    assert mapping["_meta"]["sleuth"]["encoder"] == "letters"
-    assert made.json["settings"] == {"index": {"knn": True}}
-    first, second, again = server.sent("POST", BULK)
-    assert first.body.endswith(b"\n")
-    lines = [json.loads(line) for line in first.body.splitlines()]
-    assert lines[0] == {"index": {"_id": "a"}}
-    assert (lines[1]["text"], lines[1]["title"]) == ("first\n", "A")
-    assert lines[3]["text"] == "bad \ufffd"
-    assert lines[1]["vector"] == pytest.approx(letters.encode(["A\nfirst\n"])[0].tolist())
-    assert again.body == second.body  # the server was too busy for one: all of them once more
-    assert len(pauses) == 1
-    assert server.requests[-1].path == "/wiki/_refresh"
-
-
-def test_upload_to_elasticsearch_and_to_what_is_there(recorded: Any, letters: Encoder):
-    server = recorded(
-        ("GET", MAPPING, 404, b"{}"),
-        ("PUT", "/wiki", 200, {"acknowledged": True}),
-        ("POST", BULK, 200, stored(201)),
-        ("POST", "/wiki/_refresh", 200, {}),
-    )
-    assert (
-        Elasticsearch(url=server.url, collection="wiki", encoder=letters, id_field="key").upload(PASSAGES[:1])
-        == 1
-    )
-    made = server.sent("PUT", "/wiki")[0].json
-    assert made["mappings"]["properties"]["vector"] == {
-        "type": "dense_vector",
-        "dims": 8,
-        "index": True,
-        "similarity": "cosine",
-    }
-    assert made["mappings"]["properties"]["key"] == {"type": "keyword"}
-    assert "settings" not in made
-    nested = recorded(
-        ("GET", MAPPING, 404, b"{}"),
-        ("PUT", "/wiki", 200, {"acknowledged": True}),
-        ("POST", BULK, 200, stored(201)),
-        ("POST", "/wiki/_refresh", 200, {}),
-    )
-    OpenSearch(url=nested.url, collection="wiki", title_field="meta.name").upload(PASSAGES[:1])
-    kept = json.loads(nested.sent("POST", BULK)[0].body.splitlines()[1])
-    assert kept == {"text": "first\n", "meta": {"name": "A"}}
-    there = recorded(VECTORS_TOO, ("POST", BULK, 200, stored(200)), ("POST", "/wiki/_refresh", 200, {}))
-    assert OpenSearch(url=there.url, collection="wiki", encoder=letters).upload(PASSAGES[:1]) == 1
-    assert not there.sent("PUT", "/wiki")
-
-
-def test_uploads_that_are_refused(recorded: Any):
-    server = recorded(WORDS_ONLY, ("POST", BULK, 200, stored(201, 400)), ("POST", BULK, 200, {"took": 1}))
-    retriever = OpenSearch(url=server.url, collection="wiki")
-    with pytest.raises(
-        RetrievalError, match=r"'wiki': passage 'id1' refused the request: status 400: reason 400"
-    ):
-        retriever.upload(PASSAGES)
-    for passages, said in (
-        (PASSAGES, "something else than items"),
-        ([], "no passages to upload"),
-        ([Passage("x" * 513, "", "t")], "an id of more than 512 bytes"),
-        ([Passage("x", "", " ")], "passage 'x' has no text"),
-    ):
-        with pytest.raises(RetrievalError, match=said):
-            retriever.upload(passages)
-    narrow = recorded(("GET", MAPPING, 200, {"wiki": {"mappings": {"properties": {"text": TEXT}}}}))
-    with pytest.raises(RetrievalError, match="has no field 'title'"):
-        OpenSearch(url=narrow.url, collection="wiki").upload(PASSAGES)
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,8 @@ class Qdrant(Calling, SearchEngine):
             raise self._no_field(self.vector_field, named)
         self._check_dimension(named[self.vector_field].size)
         check_marks(held, self.encoder, self.where)
-        return -1 if named[self.vector_field].distance in ("Euclid", "Manhattan") else 1
+        is_distance = named[self.vector_field].distance in ("Euclid", "Manhattan")
+        return -1 if is_distance and self.chosen == "dense" else 1  # a fusion's score is none
 
     def _checked_words(self, found: Mapping[str, Any], held: Mapping[str, Any]) -> None:
         if self.sparse_field not in found:
