@@ -272,6 +272,12 @@ def spoil_engine(directory: Path) -> None:
     file.write_bytes(b"x" * file.stat().st_size)
 
 
+def spoil(file: Path) -> None:
+    """Same size, another first byte."""
+    data = file.read_bytes()
+    file.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+
+
 def edit(**values: object) -> Callable[[Path], None]:
     def change(directory: Path) -> None:
         path = directory / "manifest.json"
@@ -297,6 +303,10 @@ BREAKAGES: list[tuple[Callable[[Path], object], str]] = [
     (cut, "bytes, not"),
     (lambda d: (generation(d) / "passages.starts").unlink(), "missing"),
     (spoil_engine, "hash mismatch"),
+    (lambda d: spoil(next(generation(d).glob("tantivy/*.fast"))), "checksum"),
+    (lambda d: spoil(next(generation(d).glob("tantivy/*.term"))), "checksum"),
+    (lambda d: spoil(generation(d) / "passages.jsonl"), "hash mismatch"),
+    (edit(format=1), "index format 1, this version reads 2; build the index again"),
 ]
 
 
@@ -323,10 +333,13 @@ def test_a_file_is_no_index(tmp_path: Path):
         open_index(file)
 
 
-def test_a_damaged_passage_is_an_error_not_a_wrong_text(tmp_path: Path):
+def test_a_damaged_passage_is_an_error_not_a_wrong_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     build_index(PASSAGES, tmp_path / "i")
     file = generation(tmp_path / "i") / "passages.jsonl"
     file.write_bytes(file.read_bytes().replace(b'{"id":"p1"', b'{"id":\xff\xff1"'))
+    with pytest.raises(RetrievalError, match="hash mismatch"):
+        open_index(tmp_path / "i")
+    monkeypatch.setattr(index_module, "READ_WHOLE", 0)  # as in a large index
     with pytest.raises(RetrievalError, match="passage 0 is damaged"):
         open_index(tmp_path / "i").search(["hamlet"], 1)
 

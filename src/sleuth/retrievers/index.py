@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sleuth.errors import RetrievalError
 from sleuth.retrievers import analysis, pruning
 from sleuth.retrievers.index_writer import FOLDER
+from sleuth.retrievers.integrity import check_content
 from sleuth.retrievers.manifest import Manifest, check_files, check_hashes, read_manifest
 from sleuth.retrievers.passages import PARTS, PassageStore
 from sleuth.types import Hit
@@ -43,6 +44,9 @@ PRUNE_FROM = 250_000
 
 LOOK_UP_FROM = 1000
 """Passages that hold a word from which on its best score is looked up, once."""
+
+READ_WHOLE = 16 << 20
+"""Bytes; an index of no more is read and compared with its hashes when it is opened, which takes milliseconds."""
 
 REMEMBERED_WORDS = 1 << 16
 
@@ -76,6 +80,8 @@ class OpenIndex:
         generation = directory / self.manifest.generation
         check_files(generation, self.manifest)
         check_hashes(generation, self.manifest.hashes)
+        if sum(self.manifest.files.values()) <= READ_WHOLE:
+            check_content(generation, self.manifest)
         check_analyser(directory, self.manifest)
         self._passages = PassageStore(generation)
         # Rows stay as they are when a passage is deleted, and so does the engine's count of words.
