@@ -6,7 +6,7 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
-from sleuth.cli.output import print_json, print_table, warn
+from sleuth.cli.output import print_figures, print_json, warn
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,10 +45,16 @@ def run(arguments: argparse.Namespace) -> int:
     result = experiment.run(evaluate=not arguments.no_eval)
     if arguments.json:
         print_json(result)
-    else:
-        print_table(
-            ["figure", "value"],
-            [[k, f"{v:.4g}" if isinstance(v, float) else str(v)] for k, v in result.items()],
-        )
-        print(f"run folder: {folder}")
+        return 0
+    if "n" in result:
+        _print_evaluations(recipe.name, folder)
+    print(f"{result['steps']} steps, {result['stopped']}; run folder: {folder}")
     return 0
+
+
+def _print_evaluations(title: str, folder: Path) -> None:
+    """The figures of the last evaluation, under those from before the first step if there are any."""
+    from sleuth.evaluation.result import load_evaluation
+
+    stages = {"before": folder / "eval-step-000000", "after training": folder / "eval"}
+    print_figures(title, [(name, load_evaluation(at).metrics) for name, at in stages.items() if at.exists()])
