@@ -102,14 +102,16 @@ def test_wiki18_takes_either_dump(tmp_path: Path, capsys: pytest.CaptureFixture[
     [
         ([], "nothing to index: name a SRC"),
         (["--add"], "nothing to index"),
-        (["a.jsonl", "--delete", "a"], "--delete and --verify take no SRC"),
-        (["--wiki18", "x.tsv", "--delete", "a"], "--delete and --verify take no SRC"),
+        (["a.jsonl", "--delete", "a"], "--delete takes no SRC"),
+        (["--wiki18", "x.tsv", "--delete", "a"], "--delete takes no SRC"),
         (["a.jsonl", "--add", "--replace"], "not allowed with"),
         (["a.jsonl", "--add", "--delete", "a"], "not allowed with"),
         (["--wiki18", "psgs_w100.tsv"], "wiki-18-corpus"),
         (["--delete", "a"], "does not exist"),
         (["--verify"], "does not exist"),
-        (["a.jsonl", "--verify"], "--delete and --verify take no SRC"),
+        (["a.jsonl", "--verify"], "--verify takes no SRC"),
+        (["a.jsonl", "--delete-file", "x"], "--delete-file takes no SRC"),
+        (["--compact"], "does not exist"),
         (["--delete-file", "none"], "no file none"),
         (["a.jsonl", "--add"], "does not exist"),
     ],
@@ -176,3 +178,16 @@ def test_verify(index: Path, capsys: pytest.CaptureFixture[str]):
     code, out, err = run(capsys, "-o", index, "--verify")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "not the passages that were indexed (hash mismatch)" in err
+
+
+def test_compact(index: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(capsys, "-o", index, "--delete", "b")[0] == 0
+    code, out, _ = run(capsys, "-o", index, "--compact", "--json")
+    assert (code, json.loads(out)) == (0, {"index": str(index), "passages": 2})
+    (file,) = index.glob("index-*/passages.jsonl")
+    assert b"banana" not in file.read_bytes()
+    assert found(index, "apple banana cherry") == ["a", "c"]
+    assert run(capsys, "-o", index, "--delete", "a", "c")[0] == 0
+    code, _, err = run(capsys, "-o", index, "--compact")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "no passages to index" in err

@@ -75,6 +75,15 @@ def test_a_build_that_broke_off_goes_on_with_its_whole_shards(tmp_path: Path, af
     assert_same_index(tmp_path / "i", tmp_path / "whole")
 
 
+def test_what_a_kill_left_of_the_engines_small_files_is_not_published(tmp_path: Path):
+    broken_off(tmp_path / "i", 700)
+    (folder,) = (tmp_path / "i").glob(".build-*/content/tantivy")
+    (folder / ".tmpKdQ0j1").write_bytes(b'{"segm')
+    assert build_index(passages(), tmp_path / "i").num_resumed > 400
+    assert not list((tmp_path / "i").glob("index-*/tantivy/.t*"))
+    assert open_index(tmp_path / "i").search(["w3"], 1)[0]
+
+
 def test_what_is_kept_is_not_indexed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     broken_off(tmp_path / "i", 650)
     rows: list[int] = []
@@ -260,10 +269,12 @@ def test_killed_at_twenty_points_the_old_index_stays_and_the_build_resumes(
     num_steps = mortal_build(whole, 0)
     build_index(OLD, tmp_path / "old")
     resumed = []
-    for number in range(20):
-        directory = tmp_path / f"i{number}"
+    # The last steps: rename, sync of the new manifest and its folder, swap, sync; each before and after.
+    spread = [1 + round(number * (num_steps - 1) / 17) for number in range(18)]
+    between = [num_steps - 8, num_steps - 3]
+    for step in [*spread, *between]:
+        directory = tmp_path / f"i{step}-{len(resumed)}"
         shutil.copytree(tmp_path / "old", directory)
-        step = 1 + round(number * (num_steps - 1) / 19)
         assert mortal_build(directory, step) == -signal.SIGKILL
         index = open_index(directory)
         if index.identity()["num_passages"] == "1":
@@ -275,7 +286,7 @@ def test_killed_at_twenty_points_the_old_index_stays_and_the_build_resumes(
         assert not left(directory)
         assert_same_index(directory, whole)
     assert resumed[0] == 0
-    assert max(resumed) >= 800
+    assert resumed[-2:] == [891, 891]
     assert sum(count > 0 for count in resumed) >= 12
 
 

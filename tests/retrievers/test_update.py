@@ -21,7 +21,7 @@ from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.dense_build import build_dense
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.lookup import PassageLookup
-from sleuth.retrievers.update import add_passages, delete_passages
+from sleuth.retrievers.update import add_passages, compact_index, delete_passages
 from sleuth.types import Passage
 
 TEXTS = {"a": "apple pie", "b": "banana bread", "c": "cherry apple", "d": "date apple banana"}
@@ -108,6 +108,25 @@ def test_nothing_to_do_leaves_the_index_as_it_was(directory: Path):
     after = snapshot(directory)
     assert after.pop(".lock-update") == b""
     assert after == before
+
+
+def test_compacted_is_as_if_the_deleted_had_never_been(tmp_path: Path, directory: Path):
+    add_passages([Passage("e", "", "elderberry")], directory)
+    delete_passages(["a", "d"], directory)
+    told: list[int] = []
+    assert compact_index(directory, progress=told.append).num_passages == told[-1] == 3
+    build_index([ALL[1], ALL[2], Passage("e", "", "elderberry")], tmp_path / "fresh")
+    assert open_index(directory).identity() == open_index(tmp_path / "fresh").identity()
+    queries = ["apple cherry", "elderberry bread", "date"]
+    assert open_index(directory).search(queries, 5) == open_index(tmp_path / "fresh").search(queries, 5)
+    assert add_passages([ALL[0]], directory).num_added == 1
+
+
+def test_a_damaged_index_is_not_compacted(directory: Path):
+    (file,) = directory.glob("index-*/passages.jsonl")
+    file.write_bytes(file.read_bytes().replace(b"pie", b"pee"))
+    with pytest.raises(RetrievalError, match="hash mismatch"):
+        compact_index(directory)
 
 
 def test_everything_deleted_finds_nothing_and_can_be_added_to(directory: Path, letters: Encoder):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sleuth.encoders.base import Encoder
     from sleuth.types import Passage
 
+_WITHOUT_SOURCES = ("delete", "delete_file", "compact", "verify")
 SKIPPED_NAMED = 10
 """Unusable records that are named one by one."""
 _STAGES = {"passages": "storing passages", "vectors": "encoding passages", "index": "grouping vectors"}
@@ -55,6 +56,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     change.add_argument(
         "--delete-file", type=Path, metavar="FILE", help="the same, one id a line, plain or compressed"
     )
+    change.add_argument(
+        "--compact", action="store_true", help="build the index again without what was deleted from it"
+    )
     change.add_argument("--verify", action="store_true", help="read all of the index: is it as it was built?")
     parser.add_argument(
         "--dense",
@@ -67,17 +71,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build or change the index; nothing is published if it fails."""
-    does_index = not (arguments.verify or arguments.delete or arguments.delete_file)
-    if does_index != bool(arguments.sources or arguments.wiki18):
-        raise ConfigError(
-            "nothing to index: name a SRC, --wiki18 FILE, or --delete ID"
-            if does_index
-            else "--delete and --verify take no SRC or --wiki18 beside them"
-        )
+    other = next((way for way in _WITHOUT_SOURCES if getattr(arguments, way)), "")
+    if other and (arguments.sources or arguments.wiki18):
+        raise ConfigError(f"--{other.replace('_', '-')} takes no SRC or --wiki18 beside it")
+    if not (other or arguments.sources or arguments.wiki18):
+        raise ConfigError("nothing to index: name a SRC, --wiki18 FILE, or --delete ID")
     if arguments.verify:
         return _verify(arguments)
     encoder = _encoder(arguments.dense) if arguments.dense is not None else None
-    summary, lines, sha256 = _index(arguments) if does_index else _delete(arguments)
+    work = _compact if arguments.compact else _delete if other else _index
+    summary, lines, sha256 = work(arguments)
     vectors = _add_vectors(arguments.output, sha256, encoder, silent=arguments.json)
     if arguments.json:
         print_json(summary | vectors)
@@ -178,6 +181,16 @@ def _delete(arguments: argparse.Namespace) -> Done:
     }
     line = f"{info.num_deleted:,} passages deleted from {arguments.output}; it holds {info.num_passages:,}"
     return summary, line, info.sha256
+
+
+def _compact(arguments: argparse.Namespace) -> Done:
+    from sleuth.cli.meter import Meter
+    from sleuth.retrievers.update import compact_index
+
+    with Meter("passages", silent=arguments.json) as meter:
+        info = compact_index(arguments.output, progress=meter.tell)
+    summary = {"index": str(arguments.output), "passages": info.num_passages}
+    return summary, f"{arguments.output} holds {info.num_passages:,} passages and nothing else", info.sha256
 
 
 def _decoded(line: bytes, number: int, path: Path) -> str:

@@ -105,8 +105,10 @@ class IndexWriter:
             self._writer.commit()
             self._writer.garbage_collect_files()
             self._writer.wait_merging_threads()
-        for leftover in self._path.glob(".tantivy-*.lock"):
-            leftover.unlink()
+        # Locks, and what a kill left of small files that were being replaced.
+        for pattern in (".tantivy-*.lock", ".tmp*"):
+            for leftover in self._path.glob(pattern):
+                leftover.unlink()
 
     def close(self) -> None:
         """End the engine's threads, so that nothing writes after a failed build is removed; harmless if done."""

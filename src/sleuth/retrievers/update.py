@@ -19,16 +19,26 @@ from pathlib import Path
 import numpy as np
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.build import CHUNK, NAMED_DUPLICATES, Distinct, SeenIds, describe
+from sleuth.retrievers.build import (
+    CHUNK,
+    NAMED_DUPLICATES,
+    Distinct,
+    IndexInfo,
+    SeenIds,
+    build_index,
+    describe,
+)
 from sleuth.retrievers.content_hash import ContentHash
 from sleuth.retrievers.index import check_analyser
 from sleuth.retrievers.index_writer import FOLDER, IndexWriter, num_threads
-from sleuth.retrievers.manifest import Manifest, check_hashes, read_manifest
+from sleuth.retrievers.integrity import check_content
+from sleuth.retrievers.manifest import Manifest, check_files, check_hashes, read_manifest
 from sleuth.retrievers.passage_writer import PassageWriter, write_lists
 from sleuth.retrievers.passages import (
     BLOCKS,
     PART_FILES,
     Part,
+    PassageReader,
     PassageStore,
     Rows,
     part_path,
@@ -101,7 +111,7 @@ def delete_passages(ids: Iterable[str], directory: Path) -> UpdateInfo:
 
     If none has one, the index stays as it was. An index whose last passage is deleted finds nothing, and
     can be added to. Their text stays in the files, and their words in the counts by which words are
-    weighed, until the index is built again.
+    weighed, until `compact_index`.
     Raises RetrievalError if there is no index, an id is not text, or the index was built again meanwhile.
     """
     if isinstance(ids, str):
@@ -121,6 +131,22 @@ def delete_passages(ids: Iterable[str], directory: Path) -> UpdateInfo:
             num_unknown=len(unknown),
             unknown=tuple(unknown[:NAMED_DUPLICATES]),
         )
+
+
+def compact_index(directory: Path, *, progress: Callable[[int], None] | None = None) -> IndexInfo:
+    """Build the index in `directory` again from the passages that count: what was deleted is then gone for good.
+
+    Raises RetrievalError if there is no index, it is damaged, or no passage is left.
+    """
+    directory = Path(directory)
+    manifest = read_manifest(directory)
+    generation = directory / manifest.generation
+    check_files(generation, manifest)
+    check_content(generation, manifest)  # a passage that was damaged would be given a hash of its own
+    reader = PassageReader(generation, manifest.num_passages)
+    return build_index(
+        (reader[place] for place in range(manifest.num_passages)), directory, progress=progress
+    )
 
 
 class _New:
