@@ -51,8 +51,7 @@ class BM25(OnDisk):
         def find(some: Sequence[str]) -> list[list[Hit]]:
             return [index.find(query, k, self.title_boost) for query in some]
 
-        num_threads = _num_cores()
-        if len(queries) <= SHARE or num_threads == 1:
+        if len(queries) <= SHARE or (num_threads := _num_cores()) == 1:
             return find(queries)
         shares = [queries[i : i + SHARE] for i in range(0, len(queries), SHARE)]
         with ThreadPoolExecutor(num_threads) as pool:
