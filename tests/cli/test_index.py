@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sleuth.cli import main
+from sleuth.retrievers import build, shards
 from sleuth.retrievers.bm25 import open_index
 
 
@@ -40,7 +41,7 @@ def test_forecast_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert code == 0
     assert out.startswith(f"2 passages indexed in {tmp_path / 'i'} (0 records skipped)\ntry: sleuth search")
     assert err.startswith(
-        "sleuth: about 2 passages in 1 MB: takes up to 131 MB of memory and 1 MB of disk, of which "
+        "sleuth: about 2 passages in 1 MB: takes up to 161 MB of memory and 1 MB of disk, of which "
     )
     assert err.count("\n") == 1
     _, out, err = run(capsys, source, "-o", tmp_path / "i", "--json")
@@ -55,6 +56,20 @@ def test_a_disk_that_is_too_small_is_told(
     monkeypatch.setattr(forecast, "free_bytes", lambda directory: 10)
     _, _, err = run(capsys, written(tmp_path / "a.jsonl", ("a", "apple")), "-o", tmp_path / "i")
     assert f"the disk of {tmp_path / 'i'} may be too small" in err
+
+
+def test_a_build_that_did_not_end_is_gone_on_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(build, "CHUNK", 1)
+    monkeypatch.setattr(shards, "SHARD_PASSAGES", 1)
+    source = written(tmp_path / "a.jsonl", ("a", "apple"), ("b", "banana"), ("", "no id"), ("c", "cherry"))
+    code, _, err = run(capsys, source, "-o", tmp_path / "i", "--strict", "--json")
+    assert (code, err.count("\n")) == (1, 1)
+    code, out, err = run(capsys, source, "-o", tmp_path / "i", "--json")
+    assert json.loads(out) == {"index": str(tmp_path / "i"), "passages": 3, "skipped": 1}
+    assert "2 passages had been indexed by a build that did not end, and are kept" in err
+    assert found(tmp_path / "i", "apple cherry") == ["a", "c"]
 
 
 def test_add(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):

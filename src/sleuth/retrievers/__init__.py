@@ -1,6 +1,6 @@
 """Queries in, ranked passages out.
 
-base: the interface · bm25: words, from an index on disk (build makes it) · given: the paragraphs
+base: the interface · bm25: words, from an index on disk (build makes it, update changes it) · given: the paragraphs
 that come with a question · all_given: the same, unsearched · fusion: reciprocal rank fusion of several ·
 none: nothing is ever found · dense: vectors, from an index that dense_build makes · hybrid: words and vectors ·
 rerank: a cross-encoder over another retriever's passages · opening: an index by its directory ·

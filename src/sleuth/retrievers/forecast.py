@@ -9,7 +9,7 @@ from pathlib import Path
 from sleuth.retrievers.index_writer import THREAD_BYTES, num_threads
 from sleuth.retrievers.shards import SHARD_BYTES
 
-_PROCESS = 130_000_000
+_PROCESS = 160_000_000
 """Bytes of memory for Python, its libraries and the passages on their way."""
 _HELD = 0.75
 """Share of the text of a shard that the engine's threads hold."""
