@@ -1,34 +1,27 @@
-"""sleuth search: what an index finds for a query."""
+"""sleuth search: what an index, or a search engine, finds for a query."""
 
 from __future__ import annotations
 
 import argparse
 
 from sleuth.cli.output import print_json, print_table
+from sleuth.cli.searching import add_arguments, opened
 from sleuth.errors import RetrievalError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("index", metavar="DIR", help="an index built by 'sleuth index'")
+    add_arguments(parser)
     parser.add_argument("query", help="plain words; no query syntax")
     parser.add_argument("-k", type=int, default=5, help="passages to return (default 5)")
-    parser.add_argument(
-        "--retriever",
-        metavar="NAME",
-        default="",
-        help="bm25 (words), dense (vectors) or hybrid; default: all that the index holds",
-    )
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the best passages."""
-    from sleuth.retrievers.opening import open_retriever
-
     if not arguments.query.strip():
         raise RetrievalError("the query is empty")
-    (hits,) = open_retriever(arguments.index, arguments.retriever).search([arguments.query], arguments.k)
+    (hits,) = opened(arguments).search([arguments.query], arguments.k)
     if arguments.json:
         print_json(
             [

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from sleuth.cli.output import warn
+from sleuth.cli.searching import add_arguments, opened
 from sleuth.errors import ConfigError
 
 TOKEN_VARIABLE = "SLEUTH_RETRIEVER_TOKEN"
@@ -16,13 +17,7 @@ _LOCAL = {"127.0.0.1", "::1", "localhost"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("index", metavar="DIR", help="an index built by 'sleuth index'")
-    parser.add_argument(
-        "--retriever",
-        metavar="NAME",
-        default="",
-        help="bm25, dense or hybrid; default: all that the index holds",
-    )
+    add_arguments(parser)
     parser.add_argument(
         "--mcp", action="store_true", help="serve 'search' and 'fetch' by MCP over stdio instead"
     )
@@ -52,13 +47,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal ends it."""
-    from sleuth.retrievers.opening import open_retriever
     from sleuth.serving.limits import Limits
 
     if arguments.mcp:
         from sleuth.serving.mcp_tools import serve_stdio
 
-        serve_stdio(open_retriever(arguments.index, arguments.retriever), arguments.index)
+        serve_stdio(opened(arguments), arguments.index)
         return 0
     from sleuth.serving.server import address, listen
     from sleuth.serving.workers import serve_many
@@ -73,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     url = address(listening)
     print(f"opening {arguments.index}; requests go to {url}/retrieve", flush=True)
     serve_many(
-        lambda: open_retriever(arguments.index, arguments.retriever),
+        lambda: opened(arguments),
         listening,
         limits,
         arguments.workers,

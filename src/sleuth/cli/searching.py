@@ -1,0 +1,43 @@
+"""What verbs that only search have in common: which retriever is meant, and where it searches."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sleuth.retrievers.base import Retriever
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Index, retriever, its settings."""
+    parser.add_argument(
+        "index", metavar="DIR", help="an index built by 'sleuth index', or the address of a search engine"
+    )
+    parser.add_argument(
+        "--retriever",
+        metavar="NAME",
+        default="",
+        help="bm25 (words), dense (vectors) or hybrid; default: all that the index holds. "
+        "Or remote, qdrant, opensearch, elasticsearch, milvus, with DIR for the address",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of that retriever"
+    )
+
+
+def opened(arguments: argparse.Namespace) -> Retriever:
+    """The retriever that was asked for. ConfigError for a name or setting that does not exist."""
+    from sleuth.errors import ConfigError
+    from sleuth.retrievers.opening import WAYS, open_retriever
+
+    name: str = arguments.retriever
+    if not arguments.set and name in ("", *WAYS):
+        return open_retriever(arguments.index, name)
+    if not name:
+        raise ConfigError("--set needs --retriever, whose setting it is")
+    from sleuth.recipes import load_recipe
+
+    settings = [f"retriever={name}", *(f"retriever.{setting}" for setting in arguments.set)]
+    placed: Retriever = load_recipe("rag").with_settings(settings).retriever.at(arguments.index)
+    return placed
