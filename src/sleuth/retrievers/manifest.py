@@ -33,6 +33,9 @@ class AnyManifest(Protocol):
     @property
     def files(self) -> dict[str, int]: ...
 
+    @property
+    def hashes(self) -> dict[str, str]: ...
+
     def encode(self) -> bytes: ...
 
 
@@ -93,9 +96,18 @@ def read_as(directory: Path, shape: type[M], kind: str, current: int) -> M:
         manifest = msgspec.convert(data, shape)
     except msgspec.ValidationError as error:
         raise RetrievalError(f"{path}: damaged ({error}); build the index again") from error
-    if Path(manifest.generation).name != manifest.generation:
+    if Path(manifest.generation).name != manifest.generation or not _stays_inside(manifest.generation):
         raise RetrievalError(f"{path}: damaged (generation {manifest.generation!r}); build the index again")
+    for name in (*manifest.files, *manifest.hashes):
+        if not _stays_inside(name):
+            raise RetrievalError(f"{path}: damaged (file {name!r}); build the index again")
     return manifest
+
+
+def _stays_inside(name: str) -> bool:
+    """Whether a relative path leads to something below where it starts."""
+    parts = Path(name).parts
+    return bool(parts) and ".." not in parts and "\0" not in name and not Path(name).is_absolute()
 
 
 def check_files(directory: Path, manifest: AnyManifest) -> None:
