@@ -122,6 +122,17 @@ def test_compacted_is_as_if_the_deleted_had_never_been(tmp_path: Path, directory
     assert add_passages([ALL[0]], directory).num_added == 1
 
 
+def test_compacting_does_not_undo_a_build(directory: Path):
+    with pytest.raises(RetrievalError, match="was built again meanwhile"):
+        compact_index(
+            directory, progress=lambda count: build_index([Passage("z", "", "apple")], directory) and None
+        )
+    assert found(directory) == ["z"]
+    compact_index(directory)
+    assert found(directory) == ["z"]
+    assert len(generations(directory)) == 1
+
+
 def test_a_damaged_index_is_not_compacted(directory: Path):
     (file,) = directory.glob("index-*/passages.jsonl")
     file.write_bytes(file.read_bytes().replace(b"pie", b"pee"))

@@ -53,7 +53,11 @@ class IndexInfo:
 
 
 def build_index(
-    passages: Iterable[Passage], directory: Path, *, progress: Callable[[int], None] | None = None
+    passages: Iterable[Passage],
+    directory: Path,
+    *,
+    progress: Callable[[int], None] | None = None,
+    base: str = "",
 ) -> IndexInfo:
     """Index `passages` for BM25 in `directory`, replacing an index that is there.
 
@@ -61,18 +65,23 @@ def build_index(
     kept, later ones are skipped and counted. Memory stays below 0.6 GB for millions of passages.
     Until the last step, and if anything fails, an existing index stays as it was; the next build
     goes on with the whole shards of one that failed, as far as its passages are the same.
+    base: the generation that is to be replaced, and no other; "" = whatever is there.
     Raises RetrievalError if there are no passages, one is malformed, or `directory` cannot be used.
     """
     directory = Path(directory)
     try:
         with staging(directory, made_by=_settings()) as content:
-            return _build(passages, content, directory, progress)
+            return _build(passages, content, directory, progress, base)
     except OSError as error:
         raise RetrievalError(f"building index {str(directory)!r} failed: {error}") from error
 
 
 def _build(
-    passages: Iterable[Passage], content: Path, directory: Path, progress: Callable[[int], None] | None
+    passages: Iterable[Passage],
+    content: Path,
+    directory: Path,
+    progress: Callable[[int], None] | None,
+    base: str,
 ) -> IndexInfo:
     distinct = Distinct(passages)
     with ShardedBuild(content) as made:
@@ -84,7 +93,7 @@ def _build(
             raise RetrievalError(f"no passages to index for {str(directory)!r}")
         sha256 = made.finish()
         num_passages, num_resumed = made.count, made.num_resumed
-    publish(content, directory, describe(content, num_passages, sha256))
+    publish(content, directory, describe(content, num_passages, sha256), base=base)
     return IndexInfo(
         directory, num_passages, sha256, distinct.num_duplicates, tuple(distinct.duplicates), num_resumed
     )

@@ -101,13 +101,23 @@ def _text_is(path: Path, text: str) -> bool:
 def updating(directory: Path) -> Iterator[tuple[Manifest, Path]]:
     """The manifest of the index `directory` and an empty directory in which to build its successor.
 
-    One at a time: others wait. RetrievalError if there is no index or one of its files is missing.
+    One at a time, see `one_update`.
+    """
+    with one_update(directory) as manifest, staging(directory) as content:
+        yield manifest, content
+
+
+@contextmanager
+def one_update(directory: Path) -> Iterator[Manifest]:
+    """The manifest of the index `directory`, which no other update changes before this one ends.
+
+    RetrievalError if there is no index or one of its files is missing.
     """
     read_manifest(directory)
-    with _locked(directory / _UPDATE_LOCK), staging(directory) as content:
+    with _locked(directory / _UPDATE_LOCK):
         manifest = read_manifest(directory)
         check_files(directory / manifest.generation, manifest)
-        yield manifest, content
+        yield manifest
 
 
 def publish(content: Path, directory: Path, manifest: M, *, base: str = "") -> M:

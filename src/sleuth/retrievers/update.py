@@ -32,7 +32,7 @@ from sleuth.retrievers.content_hash import ContentHash
 from sleuth.retrievers.index import check_analyser
 from sleuth.retrievers.index_writer import FOLDER, IndexWriter, num_threads
 from sleuth.retrievers.integrity import check_content
-from sleuth.retrievers.manifest import Manifest, check_files, check_hashes, read_manifest
+from sleuth.retrievers.manifest import Manifest, check_hashes, read_manifest
 from sleuth.retrievers.passage_writer import PassageWriter, write_lists
 from sleuth.retrievers.passages import (
     BLOCKS,
@@ -44,7 +44,7 @@ from sleuth.retrievers.passages import (
     part_path,
     read_parts,
 )
-from sleuth.retrievers.publish import overtaken, publish, updating
+from sleuth.retrievers.publish import one_update, overtaken, publish, updating
 from sleuth.retrievers.shards import SHARD_BYTES
 from sleuth.types import Passage
 
@@ -136,17 +136,15 @@ def delete_passages(ids: Iterable[str], directory: Path) -> UpdateInfo:
 def compact_index(directory: Path, *, progress: Callable[[int], None] | None = None) -> IndexInfo:
     """Build the index in `directory` again from the passages that count: what was deleted is then gone for good.
 
-    Raises RetrievalError if there is no index, it is damaged, or no passage is left.
+    Raises RetrievalError if there is no index, it is damaged, no passage is left, or it was built again meanwhile.
     """
     directory = Path(directory)
-    manifest = read_manifest(directory)
-    generation = directory / manifest.generation
-    check_files(generation, manifest)
-    check_content(generation, manifest)  # a passage that was damaged would be given a hash of its own
-    reader = PassageReader(generation, manifest.num_passages)
-    return build_index(
-        (reader[place] for place in range(manifest.num_passages)), directory, progress=progress
-    )
+    with one_update(directory) as manifest:
+        generation = directory / manifest.generation
+        check_content(generation, manifest)  # a passage that was damaged would be given a hash of its own
+        reader = PassageReader(generation, manifest.num_passages)
+        alive = (reader[place] for place in range(manifest.num_passages))
+        return build_index(alive, directory, progress=progress, base=manifest.generation)
 
 
 class _New:
