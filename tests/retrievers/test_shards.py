@@ -56,8 +56,10 @@ def assert_same_index(directory: Path, other: Path) -> None:
     one, two = open_index(directory), open_index(other)
     assert one.identity() == two.identity()
     for some, others in zip(one.search(QUERIES, 5), two.search(QUERIES, 5), strict=True):
-        assert [h.passage for h in some] == [h.passage for h in others]
         assert [h.score for h in some] == pytest.approx([h.score for h in others], rel=1e-4)
+        # The last digit of a score depends on how threads cut the index: what ties with the last may differ.
+        sure = {h.passage for h in some if h.score > some[-1].score * 1.0002}
+        assert sure <= {h.passage for h in others}
 
 
 @pytest.mark.parametrize(("after", "resumed"), [(150, 0), (250, 200), (650, 600), (899, 800)])
