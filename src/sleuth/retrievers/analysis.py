@@ -44,7 +44,11 @@ _PROBE = (
 
 def valid(text: str) -> str:
     """`text` as it can be stored: lone surrogates, which no encoding of Unicode can hold, become U+FFFD."""
-    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+    try:
+        text.encode()  # ten times as fast as looking for them
+    except UnicodeEncodeError:
+        return _SURROGATE.sub("\ufffd", text)
+    return text
 
 
 def folded(text: str) -> str:
