@@ -16,8 +16,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from sleuth.evaluation.compare import compare
-from sleuth.evaluation.report import ReportRow, write_report
+from sleuth.evaluation.comparing.compare import compare
+from sleuth.evaluation.pages.report import ReportRow, write_report
 from sleuth.evaluation.result import Evaluation, load_evaluation
 
 METRICS = ("em", "f1", "valid_format", "searches", "steps", "response_tokens", "gold_recall", "refused")

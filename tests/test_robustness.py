@@ -13,7 +13,7 @@ from sleuth.cli import main
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.errors import ConfigError, DataError
-from sleuth.evaluation.compare import compare
+from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.perturbed import PerturbedCurve
 from sleuth.experiment import Experiment
 from sleuth.protocols.evo_rag import EvoRAG

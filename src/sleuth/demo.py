@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from sleuth.evaluation.compare import compare
-from sleuth.evaluation.report import ReportRow, write_report
+from sleuth.evaluation.comparing.compare import compare
+from sleuth.evaluation.pages.report import ReportRow, write_report
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.statistics import Estimate
 from sleuth.experiment import Experiment, headline

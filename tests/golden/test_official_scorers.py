@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sleuth.evaluation.scores import score_predictions
+from sleuth.evaluation.answer_files.scores import score_predictions
 from sleuth.metrics.answers import Match, answer_match, exact_match, f1
 from sleuth.metrics.no_answer import NoAnswer, best_threshold, score_at
 from sleuth.metrics.sufficiency import Twin, group_scores

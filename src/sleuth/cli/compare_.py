@@ -12,8 +12,8 @@ from sleuth.cli.output import PIPE_WIDTH, print_json, warn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sleuth.evaluation.comparison import Comparison
-    from sleuth.evaluation.tables import Grid
+    from sleuth.evaluation.comparing.comparison import Comparison
+    from sleuth.evaluation.comparing.tables import Grid
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,9 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the paired comparison, and write the report if asked."""
-    from sleuth.evaluation.compare import compare_entries, find_evaluation, load_entries
-    from sleuth.evaluation.systems import outcome_grid, systems_of, told_of
-    from sleuth.evaluation.tables import grids, latex, markdown
+    from sleuth.evaluation.comparing.compare import compare_entries, find_evaluation, load_entries
+    from sleuth.evaluation.comparing.systems import outcome_grid, systems_of, told_of
+    from sleuth.evaluation.comparing.tables import grids, latex, markdown
 
     folders = [find_evaluation(run) for run in arguments.runs]
     for run, folder in zip(arguments.runs, folders, strict=True):
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     comparison = compare_entries(entries, anyway=arguments.anyway, each_seed=arguments.each_seed)
     systems = systems_of(entries, comparison)
     if arguments.html is not None:
-        from sleuth.evaluation.comparison_report import write_comparison
+        from sleuth.evaluation.pages.comparison_report import write_comparison
 
         write_comparison(arguments.html, entries, comparison, systems)
         warn(f"report: {arguments.html}")
@@ -71,7 +71,7 @@ def _print(comparison: Comparison, tables: Sequence[Grid]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from sleuth.evaluation.tables import terminal
+    from sleuth.evaluation.comparing.tables import terminal
 
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for stamp in comparison.stamps():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sleuth.cli.output import print_json, print_table, warn
 
 if TYPE_CHECKING:
-    from sleuth.evaluation.gold import Gold
-    from sleuth.evaluation.scores import PredictionScores
+    from sleuth.evaluation.answer_files.gold import Gold
+    from sleuth.evaluation.answer_files.scores import PredictionScores
     from sleuth.metrics.answers import Rules
 
 _NAMED = 10
@@ -52,8 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print EM and F1 with n and 95 % intervals, and what else the rows allow."""
-    from sleuth.evaluation.citing import NamedJudge
-    from sleuth.evaluation.scores import score_predictions
+    from sleuth.evaluation.answer_files.citing import NamedJudge
+    from sleuth.evaluation.answer_files.scores import score_predictions
     from sleuth.judges.opening import open_judge
 
     judge = NamedJudge(arguments.judge, open_judge(arguments.judge)) if arguments.judge else None
@@ -103,7 +103,7 @@ def _warn(scores: PredictionScores) -> None:
 
 
 def _warn_of_gold(gold: Gold, rules: Rules) -> None:
-    from sleuth.evaluation.gold import follows
+    from sleuth.evaluation.answer_files.gold import follows
 
     if gold.bad:
         warn(f"{len(gold.bad)} records of the gold are left out; the first: {gold.bad[0]}")

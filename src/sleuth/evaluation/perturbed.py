@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from sleuth.evaluation.charts import Series, line_chart
 from sleuth.evaluation.figures import figure, interval, number, p_value
+from sleuth.evaluation.pages.charts import Series, line_chart
+from sleuth.evaluation.pages.report import notes_html, write_page
 from sleuth.evaluation.records import Key, Record
-from sleuth.evaluation.report import notes_html, write_page
 from sleuth.evaluation.result import Evaluation, write_json
 from sleuth.evaluation.settings import rules_of
 from sleuth.evaluation.statistics import Difference, Estimate, bootstrap_mean, holm, paired_difference

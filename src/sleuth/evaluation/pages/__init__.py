@@ -1,0 +1,1 @@
+"""HTML that opens from disk: reports and comparisons, with charts, episodes and nothing loaded."""
