@@ -94,7 +94,7 @@ def read_passages(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def build_sleuth(folder: Path) -> None:
-    from sleuth.retrievers.build import build_index
+    from sleuth.retrievers.bm25_index.build import build_index
     from sleuth.types import Passage
 
     build_index((Passage(**record) for record in read_passages(folder)), folder / "sleuth")
@@ -153,7 +153,7 @@ def build_fts5(folder: Path) -> None:
 def open_fts5(folder: Path) -> Callable[[list[str]], list[list[str]]]:
     import sqlite3
 
-    from sleuth.retrievers.analysis import STOP_WORDS as ENGLISH
+    from sleuth.retrievers.bm25_index.analysis import STOP_WORDS as ENGLISH
 
     connection = sqlite3.connect(folder / "fts5" / "index.db")
     statement = "select id, title, text from p where p match ? order by bm25(p) limit ?"

@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sleuth.encoders.opening import open_encoder
-from sleuth.retrievers import faiss_index
-from sleuth.retrievers.dense_build import sample_queries, top
-from sleuth.retrievers.dense_index import COARSE
-from sleuth.retrievers.dense_manifest import dense_folder, read_dense_manifest
-from sleuth.retrievers.passages import PassageReader
-from sleuth.retrievers.vectors import VECTORS, open_vectors, recall, search_exact
+from sleuth.retrievers.dense_index import faiss_index
+from sleuth.retrievers.dense_index.build import sample_queries, top
+from sleuth.retrievers.dense_index.index import COARSE
+from sleuth.retrievers.dense_index.manifest import dense_folder, read_dense_manifest
+from sleuth.retrievers.dense_index.vectors import VECTORS, open_vectors, recall, search_exact
+from sleuth.retrievers.index_files.passages import PassageReader
 
 TOP_K = 10
 BATCH = 64

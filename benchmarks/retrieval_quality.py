@@ -28,9 +28,9 @@ from sleuth.evaluation.statistics import bootstrap_mean, paired_difference
 from sleuth.metrics.retrieval import ndcg_at, recall_at
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.dense import Dense
-from sleuth.retrievers.dense_build import build_dense
+from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.rerank import Rerank
 from sleuth.types import Passage

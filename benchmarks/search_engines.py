@@ -22,13 +22,13 @@ from retrieval_quality import FIGURES, questions, records, row, scores
 
 from sleuth.encoders.base import Encoder, joined
 from sleuth.encoders.opening import open_encoder
-from sleuth.retrievers.analysis import terms
 from sleuth.retrievers.base import Retriever
-from sleuth.retrievers.build import build_index
-from sleuth.retrievers.dense_build import build_dense
-from sleuth.retrievers.milvus import Milvus
+from sleuth.retrievers.bm25_index.analysis import terms
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.opening import WAYS, open_retriever
-from sleuth.retrievers.qdrant import Qdrant
+from sleuth.retrievers.servers.milvus import Milvus
+from sleuth.retrievers.servers.qdrant import Qdrant
 from sleuth.types import Passage
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sleuth.corpora import open_corpus
 from sleuth.retrievers.bm25 import open_index
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 
 
 def main(folder: str, query: str) -> None:

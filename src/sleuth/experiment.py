@@ -26,7 +26,7 @@ from sleuth.evaluation.runner import Progress, evaluate
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import open_index
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.limits import Limits
 from sleuth.storage import cache_folder

@@ -22,12 +22,12 @@ from sleuth.experiment import Experiment
 from sleuth.registry import nearest
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
-from sleuth.retrievers.build import build_index
-from sleuth.retrievers.contradicting import Contradicting
-from sleuth.retrievers.manifest import MANIFEST
-from sleuth.retrievers.noisy import Noisy
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.index_files.manifest import MANIFEST
 from sleuth.retrievers.opening import held
-from sleuth.retrievers.withholding import Withholding
+from sleuth.retrievers.perturbed.contradicting import Contradicting
+from sleuth.retrievers.perturbed.noisy import Noisy
+from sleuth.retrievers.perturbed.withholding import Withholding
 from sleuth.types import Question
 
 POOL = "pool"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sleuth.cli import main
-from sleuth.retrievers import build, shards
 from sleuth.retrievers.bm25 import open_index
+from sleuth.retrievers.bm25_index import build, shards
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
@@ -51,7 +51,7 @@ def test_forecast_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_a_disk_that_is_too_small_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    from sleuth.retrievers import forecast
+    from sleuth.retrievers.bm25_index import forecast
 
     monkeypatch.setattr(forecast, "free_bytes", lambda directory: 10)
     _, _, err = run(capsys, written(tmp_path / "a.jsonl", ("a", "apple")), "-o", tmp_path / "i")

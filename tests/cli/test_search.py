@@ -16,7 +16,7 @@ def test_a_search_engine_is_searched_at_its_address(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("qdrant_client")
-    from sleuth.retrievers.qdrant import Qdrant
+    from sleuth.retrievers.servers.qdrant import Qdrant
 
     where = str(tmp_path / "engine")
     Qdrant(url=where, collection="towns").upload([Passage("p", "Arlen", "The mayor is Mr Arlenson.")])

@@ -21,7 +21,7 @@ from sleuth.datasets.factbook_questions.contrasts import CONTRASTS
 from sleuth.datasets.factbook_questions.countries import countries
 from sleuth.errors import DataError
 from sleuth.retrievers.bm25 import open_index
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.text import contains, normalise
 from sleuth.types import Question
 

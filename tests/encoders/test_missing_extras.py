@@ -6,7 +6,7 @@ import pytest
 
 from sleuth.encoders import cross_encoder, minilm, sentence
 from sleuth.errors import EngineError, RetrievalError
-from sleuth.retrievers.faiss_index import faiss_module
+from sleuth.retrievers.dense_index.faiss_index import faiss_module
 
 
 def test_each_names_its_extra(monkeypatch: pytest.MonkeyPatch):

@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sleuth.encoders.base import Encoder
-from sleuth.retrievers.build import build_index
-from sleuth.retrievers.dense_build import build_dense
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.types import Passage
 
 

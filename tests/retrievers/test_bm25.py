@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.retrievers import index as index_module
 from sleuth.retrievers.bm25 import BM25, open_index
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index import index as index_module
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.given import Paragraphs
 from sleuth.types import Hit, Passage
 

@@ -9,9 +9,9 @@ import pytest
 
 from sleuth.encoders.base import Encoder
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.dense import Dense
-from sleuth.retrievers.dense_build import build_dense
+from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.types import Passage
 
 

@@ -9,7 +9,7 @@ from sleuth.registry import resolve
 from sleuth.retrievers import RETRIEVERS
 from sleuth.retrievers.base import Retriever, check_k
 from sleuth.retrievers.bm25 import BM25
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.types import Hit, Passage, Question

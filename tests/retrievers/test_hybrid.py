@@ -9,9 +9,9 @@ from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.dense import Dense
-from sleuth.retrievers.dense_build import build_dense
+from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.opening import open_retriever

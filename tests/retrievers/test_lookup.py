@@ -8,8 +8,8 @@ import pytest
 
 from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.build import build_index
-from sleuth.retrievers.dense_build import build_dense
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.lookup import PassageLookup
 from sleuth.types import Passage
 

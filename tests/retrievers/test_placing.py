@@ -8,8 +8,8 @@ from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.hybrid import Hybrid
-from sleuth.retrievers.noisy import Noisy
 from sleuth.retrievers.none import NoRetriever
+from sleuth.retrievers.perturbed.noisy import Noisy
 from sleuth.retrievers.rerank import Rerank
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.types import Passage
 
 PASSAGES = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sleuth.corpora import open_corpus
-from sleuth.retrievers.build import build_index
+from sleuth.retrievers.bm25_index.build import build_index
 
 CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
 

@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from sleuth.retrievers.verify import verify_index
+    from sleuth.retrievers.bm25_index.verify import verify_index
 
     manifest = verify_index(arguments.output)
     if arguments.json:
@@ -134,7 +134,7 @@ def _index(arguments: argparse.Namespace) -> Done:
 def _built(
     passages: Iterable[Passage], arguments: argparse.Namespace, meter: Meter, skipped: _Skipped
 ) -> Done:
-    from sleuth.retrievers.build import build_index
+    from sleuth.retrievers.bm25_index.build import build_index
 
     info = build_index(passages, arguments.output, progress=meter.tell)
     if info.num_resumed:
@@ -148,7 +148,7 @@ def _built(
 def _added(
     passages: Iterable[Passage], arguments: argparse.Namespace, meter: Meter, skipped: _Skipped
 ) -> Done:
-    from sleuth.retrievers.update import add_passages
+    from sleuth.retrievers.bm25_index.update import add_passages
 
     info = add_passages(passages, arguments.output, replace=arguments.replace, progress=meter.tell)
     skipped.tell(info.num_duplicates, info.duplicates)
@@ -165,7 +165,7 @@ def _added(
 
 def _delete(arguments: argparse.Namespace) -> Done:
     from sleuth.files import lines
-    from sleuth.retrievers.update import delete_passages
+    from sleuth.retrievers.bm25_index.update import delete_passages
 
     ids = arguments.delete
     if ids is None:
@@ -185,7 +185,7 @@ def _delete(arguments: argparse.Namespace) -> Done:
 
 def _compact(arguments: argparse.Namespace) -> Done:
     from sleuth.cli.meter import Meter
-    from sleuth.retrievers.update import compact_index
+    from sleuth.retrievers.bm25_index.update import compact_index
 
     with Meter("passages", silent=arguments.json) as meter:
         info = compact_index(arguments.output, progress=meter.tell)
@@ -202,7 +202,7 @@ def _decoded(line: bytes, number: int, path: Path) -> str:
 
 def _tell_forecast(size: Volume | None, output: Path) -> None:
     """What the work will take, and whether the disk has room for it."""
-    from sleuth.retrievers.forecast import forecast, free_bytes
+    from sleuth.retrievers.bm25_index.forecast import forecast, free_bytes
 
     if size is None:
         return
@@ -255,7 +255,7 @@ def _encoder(name: str) -> Encoder:
 
 def _add_vectors(output: Path, sha256: str, encoder: Encoder | None, *, silent: bool) -> dict[str, Any]:
     """Index the vectors of the passages in `output`; what to tell of them, nothing without an encoder."""
-    from sleuth.retrievers.publish import DENSE
+    from sleuth.retrievers.index_files.publish import DENSE
 
     if encoder is None:
         _warn_of_old_vectors(output, sha256)
@@ -263,7 +263,7 @@ def _add_vectors(output: Path, sha256: str, encoder: Encoder | None, *, silent: 
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from sleuth.retrievers.dense_build import build_dense
+    from sleuth.retrievers.dense_index.build import build_dense
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=silent, transient=True) as progress:
@@ -292,9 +292,9 @@ def _bars(progress: Progress) -> Any:
 
 def _warn_of_old_vectors(output: Path, sha256: str) -> None:
     """Say so if `output` holds vectors of passages that have just been replaced."""
-    from sleuth.retrievers.dense_manifest import read_dense_manifest
-    from sleuth.retrievers.manifest import MANIFEST
-    from sleuth.retrievers.publish import DENSE
+    from sleuth.retrievers.dense_index.manifest import read_dense_manifest
+    from sleuth.retrievers.index_files.manifest import MANIFEST
+    from sleuth.retrievers.index_files.publish import DENSE
 
     if not (output / DENSE / MANIFEST).is_file():
         return

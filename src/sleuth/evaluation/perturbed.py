@@ -22,7 +22,7 @@ from sleuth.evaluation.result import Evaluation, write_json
 from sleuth.evaluation.settings import rules_of
 from sleuth.evaluation.statistics import Difference, Estimate, bootstrap_mean, holm, paired_difference
 from sleuth.metrics.answers import exact_match
-from sleuth.retrievers.contradicting import MARK
+from sleuth.retrievers.perturbed.contradicting import MARK
 from sleuth.types import Trajectory
 
 COMPARED = ("em", "f1", "refused", "wrong_answer", "unanswered")

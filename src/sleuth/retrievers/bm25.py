@@ -1,4 +1,4 @@
-"""BM25 over an index on disk, made by sleuth.retrievers.build. Every query is plain words."""
+"""BM25 over an index on disk, made by sleuth.retrievers.bm25_index.build. Every query is plain words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
-from sleuth.retrievers.index import ENGINE, K1, B, OpenIndex, engine_version
+from sleuth.retrievers.bm25_index.index import ENGINE, K1, B, OpenIndex, engine_version
 from sleuth.types import Hit
 
 SHARE = 16

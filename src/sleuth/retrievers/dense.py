@@ -10,9 +10,9 @@ from pathlib import Path
 from sleuth.encoders.base import Encoder, agree, probe, unpacked
 from sleuth.encoders.opening import open_encoder
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.retrievers.analysis import valid
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
-from sleuth.retrievers.dense_index import OpenDense
+from sleuth.retrievers.bm25_index.analysis import valid
+from sleuth.retrievers.dense_index.index import OpenDense
 from sleuth.types import Hit
 
 

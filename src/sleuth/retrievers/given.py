@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.retrievers import analysis
 from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.retrievers.bm25_index import analysis
 from sleuth.types import Hit, Passage, Question
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sleuth.retrievers.dense_manifest import KIND, read_dense_manifest
-from sleuth.retrievers.manifest import MANIFEST, check_files, read_manifest
-from sleuth.retrievers.passages import PassageReader
-from sleuth.retrievers.publish import kind_of
+from sleuth.retrievers.dense_index.manifest import KIND, read_dense_manifest
+from sleuth.retrievers.index_files.manifest import MANIFEST, check_files, read_manifest
+from sleuth.retrievers.index_files.passages import PassageReader
+from sleuth.retrievers.index_files.publish import kind_of
 from sleuth.types import Passage
 
 

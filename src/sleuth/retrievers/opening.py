@@ -9,10 +9,10 @@ from sleuth.registry import nearest
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.dense import Dense
-from sleuth.retrievers.dense_manifest import KIND
+from sleuth.retrievers.dense_index.manifest import KIND
 from sleuth.retrievers.hybrid import Hybrid
-from sleuth.retrievers.manifest import MANIFEST
-from sleuth.retrievers.publish import DENSE, kind_of
+from sleuth.retrievers.index_files.manifest import MANIFEST
+from sleuth.retrievers.index_files.publish import DENSE, kind_of
 
 WAYS = ("bm25", "dense", "hybrid")
 """How an index can be searched."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from sleuth.encoders.base import joined
 from sleuth.encoders.cross_encoder import CrossEncoder
 from sleuth.errors import ConfigError
-from sleuth.retrievers.analysis import valid
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.bm25_index.analysis import valid
 from sleuth.types import Hit, Question
 
 

@@ -21,7 +21,7 @@ from operator import itemgetter
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
-from sleuth.retrievers.cache import HitCache, Key
+from sleuth.retrievers.servers.cache import HitCache, Key
 from sleuth.serving.limits import Limits
 from sleuth.serving.metrics import Metrics
 from sleuth.serving.wire import RequestError

@@ -1,0 +1,265 @@
+"""One index on disk, open for search with tantivy; index_writer makes it.
+
+Two fields are indexed: `text` holds title and text together, `title` the title again, so that a word
+of the title counts more by a weight chosen when searching. Queries are unions of term queries made
+from our own analyser's terms; tantivy's query language is never read, so no text can act as syntax.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.metadata import version
+from itertools import groupby, takewhile
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sleuth.errors import RetrievalError
+from sleuth.retrievers.bm25_index import analysis, pruning
+from sleuth.retrievers.bm25_index.index_writer import FOLDER
+from sleuth.retrievers.bm25_index.integrity import check_content
+from sleuth.retrievers.index_files.manifest import Manifest, check_files, check_hashes, read_manifest
+from sleuth.retrievers.index_files.passages import PARTS, PassageStore
+from sleuth.types import Hit
+
+if TYPE_CHECKING:
+    import tantivy
+
+Found = tuple[float, "tantivy.DocAddress"]
+"""Score, to five digits, and place in the engine."""
+
+ENGINE = "tantivy"
+K1, B = 1.2, 0.75
+"""tantivy's BM25 parameters, which are fixed."""
+
+MAX_TERMS = 1024
+"""A query keeps at most this many distinct terms, the rarest: a megabyte of text must not take minutes."""
+
+PRUNE_FROM = 250_000
+"""Passages; in a smaller index reading every list costs less than finding out which can be skipped."""
+
+LOOK_UP_FROM = 1000
+"""Passages that hold a word from which on its best score is looked up, once."""
+
+READ_WHOLE = 16 << 20
+"""Bytes; an index of no more is read and compared with its hashes when it is opened, which takes milliseconds."""
+
+REMEMBERED_WORDS = 1 << 16
+
+_TIE_ROOM = 32  # passages asked for beyond the k-th, which settles most ties at the first try
+_TIE_GROWTH = 8
+
+
+def engine_version() -> str:
+    """The installed tantivy."""
+    return version(ENGINE)
+
+
+class OpenIndex:
+    """An index ready to search. Threads may share it; what it holds never changes."""
+
+    def __init__(self, directory: Path) -> None:
+        self.manifest = read_manifest(directory)
+        self._limits = lru_cache(REMEMBERED_WORDS)(self._measure_limits)
+        self._clauses = lru_cache(REMEMBERED_WORDS)(self._make_clauses)
+        while True:
+            try:
+                self._open(directory)
+                return
+            except RetrievalError:
+                # A build may have replaced the index, and removed the files, since the manifest was read.
+                if (newer := read_manifest(directory)) == self.manifest:
+                    raise
+                self.manifest = newer
+
+    def _open(self, directory: Path) -> None:
+        generation = directory / self.manifest.generation
+        check_files(generation, self.manifest)
+        check_hashes(generation, self.manifest.hashes)
+        if sum(self.manifest.files.values()) <= READ_WHOLE:
+            check_content(generation, self.manifest)
+        check_analyser(directory, self.manifest)
+        self._passages = PassageStore(generation)
+        # Rows stay as they are when a passage is deleted, and so does the engine's count of words.
+        self._num_stored = len(self._passages)
+        if self._num_stored - len(self._passages.deleted) != self.manifest.num_passages:
+            raise RetrievalError(
+                f"{generation / PARTS}: damaged, not {self.manifest.num_passages} passages; build the index again"
+            )
+        self._searcher, self._schema = _searcher(generation / FOLDER, self.manifest)
+
+    def find(self, query: str, k: int, title_boost: float) -> list[Hit]:
+        """The best k passages for the words of `query`, best first, ties by passage id.
+
+        Scores count as equal when they agree to five digits, since the last bits of a
+        single-precision sum depend on how the index happens to be cut into segments.
+        """
+        terms = analysis.query_terms(query)
+        if len(terms) > MAX_TERMS:
+            terms = self._rarest(terms)
+        k = min(k, self.manifest.num_passages)
+        if not terms or not k:
+            return []
+        try:
+            found = self._best(terms, k, title_boost)
+            rows = self._searcher.fast_field_values("row", [address for _, address in found])
+        except ValueError as error:
+            raise RetrievalError(f"the index does not answer: {error}") from error
+        scores = [score for score, _ in found]
+        return [Hit(self._passages[row], score) for score, row in self._ranked(scores, rows)[:k]]
+
+    def _ranked(self, scores: Sequence[float], rows: Sequence[int]) -> list[tuple[float, int]]:
+        """(Score, row) with equal scores in order of id; `scores` fall. Ids are read only where scores tie."""
+        ranked: list[tuple[float, int]] = []
+        for score, group in groupby(zip(scores, rows, strict=True), key=itemgetter(0)):
+            tied = [row for _, row in group]
+            if len(tied) > 1:
+                tied.sort(key=self._passages.id)
+            ranked += [(score, row) for row in tied]
+        return ranked
+
+    def _best(self, words: list[str], k: int, title_boost: float) -> list[Found]:
+        """The best k passages and all that tie with the last of them."""
+        if self._num_stored < PRUNE_FROM:
+            return self._collect(_union([c for word in words for c in self._clauses(word, title_boost)]), k)
+        terms = self._terms(words, title_boost)
+        number = pruning.first_guess(terms, k) if terms else 0
+        while number:
+            found = self._collect(_led_by(terms, number), k)
+            floor = found[k - 1][0] if len(found) >= k else 0.0
+            needed = pruning.num_leading(terms, floor)
+            if needed <= number:
+                return found
+            number = pruning.affordable(terms, needed)
+        return []
+
+    def _collect(self, query: tantivy.Query, k: int) -> list[Found]:
+        """(Score, address) of the best k for `query` and of all that tie with the last of them."""
+        limit = k + _TIE_ROOM
+        while True:
+            limit = min(limit, self.manifest.num_passages + 1)
+            hits = self._searcher.search(query, limit, count=False).hits
+            if len(hits) <= k:
+                return [(_rounded(score), address) for score, address in hits]
+            last = _rounded(hits[k - 1][0])
+            if len(hits) < limit or _rounded(hits[-1][0]) < last:
+                break
+            limit *= _TIE_GROWTH
+        best = [(_rounded(score), address) for score, address in hits[:k]]
+        return best + [
+            (last, address) for _, address in takewhile(lambda h: _rounded(h[0]) == last, hits[k:])
+        ]
+
+    def _terms(self, words: list[str], title_boost: float) -> list[pruning.Term]:
+        """The words that occur, the one with the most to give first."""
+        terms = []
+        for word in words:
+            num_passages, limit, title_limit = self._limits(word)
+            if num_passages:
+                boost = title_boost if title_limit else 0.0
+                terms.append(
+                    pruning.Term(self._clauses(word, boost), num_passages, limit + boost * title_limit)
+                )
+        return sorted(terms, key=lambda term: -term.bound)
+
+    def _measure_limits(self, word: str) -> tuple[int, float, float]:
+        """How many passages hold a word, and the most it gives to any passage's score, and to any title's.
+
+        For a frequent word the most it gives is looked up once: the formula's limit for endless
+        repetition is about twice what any real passage reaches, and would leave little to skip.
+        """
+        total = self._num_stored  # deleted ones count in the engine's formula until it merges their segment
+        holders, in_titles = (self._searcher.doc_freq(field, word) for field in ("text", "title"))
+        limit = pruning.bound(pruning.idf(holders, total), K1) if holders else 0.0
+        if holders >= LOOK_UP_FROM:
+            best = self._searcher.search(_union(self._clauses(word, 0)), 1, count=False).hits
+            limit = min(limit, best[0][0] * pruning.SLACK) if best else 0.0
+        return holders, limit, pruning.bound(pruning.idf(in_titles, total), K1) if in_titles else 0.0
+
+    def _make_clauses(self, word: str, title_boost: float) -> tuple[tantivy.Query, ...]:
+        from tantivy import Query
+
+        anywhere = Query.term_query(self._schema, "text", word, "freq")
+        if not title_boost:
+            return (anywhere,)
+        return anywhere, Query.boost_query(Query.term_query(self._schema, "title", word, "freq"), title_boost)
+
+    def _rarest(self, words: list[str]) -> list[str]:
+        counts = {word: self._searcher.doc_freq("text", word) for word in words}
+        return sorted((w for w in words if counts[w]), key=lambda w: (counts[w], w))[:MAX_TERMS]
+
+
+def _rounded(score: float) -> float:
+    """A score to five digits."""
+    return float(f"{score:.5g}")
+
+
+def _union(clauses: Sequence[tantivy.Query]) -> tantivy.Query:
+    """Any of the clauses; scores add up."""
+    from tantivy import Occur, Query
+
+    return Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+
+
+def _led_by(terms: Sequence[pruning.Term], number: int) -> tantivy.Query:
+    """Passages that hold one of the first `number` terms, scored by all.
+
+    One optional clause at a time around what is required, because tantivy reads a union of
+    optional clauses from end to end but skips through a single one.
+    """
+    from tantivy import Occur, Query
+
+    query = _union([clause for term in terms[:number] for clause in term.clauses])
+    for term in terms[number:]:
+        for clause in term.clauses:
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Should, clause)])
+    return query
+
+
+def check_analyser(directory: Path, manifest: Manifest) -> None:
+    """RetrievalError if the words of the index were made from its passages by other rules than those here."""
+    if (manifest.analyser, manifest.analyser_fingerprint) != (analysis.ANALYSER, analysis.fingerprint()):
+        raise RetrievalError(
+            f"index {str(directory)!r} was built with another analyser ({manifest.analyser}, {ENGINE} "
+            f"{manifest.engine_version}; here {analysis.ANALYSER}, {engine_version()}); build the index again"
+        )
+
+
+def _searcher(path: Path, manifest: Manifest) -> tuple[tantivy.Searcher, tantivy.Schema]:
+    from tantivy import Index
+
+    try:
+        with _lockable(path) as folder:
+            index = Index.open(str(folder))
+            index.config_reader("manual")  # a published index never changes: no thread need watch it
+            searcher = index.searcher()
+    except (ValueError, OSError) as error:
+        raise RetrievalError(
+            f"{path}: {ENGINE} {engine_version()} cannot open what {manifest.engine_version} wrote ({error}); "
+            "build the index again"
+        ) from error
+    if searcher.num_docs != manifest.num_passages:
+        raise RetrievalError(
+            f"{path}: {searcher.num_docs} passages, not {manifest.num_passages}; build the index again"
+        )
+    return searcher, index.schema
+
+
+@contextmanager
+def _lockable(path: Path) -> Iterator[Path]:
+    """`path`, or for as long as opening takes a folder of links to its files if `path` is read-only.
+
+    tantivy creates a lock file where it opens an index, and fails where it may not write.
+    """
+    if os.access(path, os.W_OK):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="sleuth-") as links:
+        for file in path.iterdir():
+            if not file.name.endswith(".lock"):
+                (Path(links) / file.name).symlink_to(file.resolve())
+        yield Path(links)

@@ -1,0 +1,100 @@
+"""What an index of vectors is made of, in its manifest.json; the counterpart of manifest.py for words."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from sleuth.errors import RetrievalError
+from sleuth.retrievers.index_files import manifest as words
+from sleuth.retrievers.index_files.manifest import MANIFEST, read_as
+from sleuth.retrievers.index_files.publish import DENSE
+
+KIND = "sleuth-dense"
+FORMAT = 2
+"""Raised whenever an older index could no longer be searched rightly."""
+
+Backend = Literal["exact", "ivf-sq8", "pq-sq8"]
+"""How vectors are kept and searched: see exact.py, faiss_index.py and rescoring.py."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenseManifest:
+    """An index of vectors in plain values."""
+
+    kind: str
+    format: int
+    generation: str
+    """Name of the directory beside the manifest that holds the files."""
+    num_passages: int
+    sha256: str
+    """Of the passages (content_hash): the same as that of an index of the same passages' words."""
+    encoder: str
+    """Name that sleuth.encoders.opening.open_encoder knows."""
+    encoder_fingerprint: str
+    encoder_probe: str
+    """What the encoder made of a fixed text; see sleuth.encoders.base.probe."""
+    dimension: int
+    normalised: bool
+    backend: Backend
+    engine_version: str
+    """Of numpy or faiss, which wrote the vectors."""
+    nprobe: int
+    """Lists looked through for a query; 0 if there are none."""
+    candidates: int
+    """Passages that are scored again for a query; 0 if none are."""
+    recall: float
+    """Share of the exact best 10 that a search finds, as measured by the build on a sample of passages."""
+    sleuth_version: str
+    files: dict[str, int]
+    """Relative path → bytes, of every file of the generation."""
+    hashes: dict[str, str]
+    """Relative path → SHA-256, of the same files."""
+
+    def encode(self) -> bytes:
+        """As indented JSON."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+
+def dense_folder(path: Path) -> Path:
+    """Where the vectors of an index directory are: the directory itself, or its folder for them."""
+    return path / DENSE if (path / DENSE / MANIFEST).is_file() else path
+
+
+def read_dense_manifest(folder: Path) -> DenseManifest:
+    """The manifest of a folder of vectors, or RetrievalError saying what is wrong with it."""
+    try:
+        return read_as(folder, DenseManifest, KIND, FORMAT)
+    except RetrievalError as error:
+        try:
+            words.read_manifest(folder)
+        except RetrievalError:
+            raise error from None
+        raise RetrievalError(
+            f"index {str(folder)!r} holds no vectors; build it again with 'sleuth index SRC -o DIR --dense minilm'"
+        ) from None
+
+
+def hash_of(path: Path) -> str:
+    """SHA-256 of a file, in bounded memory."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise RetrievalError(f"cannot read index file: {error}; build the index again") from error
+
+
+def verified(folder: Path, manifest: DenseManifest, name: str) -> Path:
+    """The path of a file whose content is what the build wrote; RetrievalError if it is not.
+
+    faiss trusts what it reads: a damaged or forged file of its can overwrite memory, so none is
+    given to it unread.
+    """
+    path = folder / name
+    if hash_of(path) != manifest.hashes.get(name):
+        raise RetrievalError(f"{path}: is not the file that the build wrote (hash mismatch); refused")
+    return path

@@ -1,0 +1,1 @@
+"""Another retriever, made worse on purpose: with noise, without gold passages, with contradictions."""

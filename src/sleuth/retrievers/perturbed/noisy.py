@@ -1,0 +1,92 @@
+"""Irrelevant passages beside the ones found: how a method stands noise (EviOmni, §4.5).
+
+The same passages for the same query in every run; they stand behind what was found, so that a
+prompt without room loses noise first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
+from sleuth.retrievers.given import GivenParagraphs
+from sleuth.retrievers.index_files.manifest import read_manifest
+from sleuth.retrievers.index_files.passages import PassageReader
+from sleuth.text import contains
+from sleuth.types import Hit, Passage, Question
+
+_TRIES = 100
+"""Draws for each passage wanted before a pool is called too small."""
+
+
+@dataclass(frozen=True)
+class Noisy(Around):
+    """Another retriever's k passages, and `noise` more that have nothing to do with the question."""
+
+    retriever: Retriever = field(default_factory=GivenParagraphs)
+    """Who finds the relevant ones."""
+    noise: int = 0
+    """Irrelevant passages added to each result, 0 or more."""
+    pool: str = ""
+    """Index folder that they are drawn from; needed if noise > 0."""
+    question: Question | None = None
+    """Set by `for_question`: passages that support it, or hold an answer to it, are not noise."""
+
+    def __post_init__(self) -> None:
+        if self.noise < 0:
+            raise ConfigError(f"noisy.noise must be 0 or more, not {self.noise}")
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """k passages of the retriever, then `noise` others with score 0; RetrievalError if the pool is too small."""
+        queries = check_queries(queries)
+        found = self.retriever.search(queries, check_k(k))
+        return [hits + self._draw(query, hits) for query, hits in zip(queries, found, strict=True)]
+
+    def for_question(self, question: Question) -> Retriever:
+        """The same with what the retriever uses for this question."""
+        noisy = replace(self, retriever=self.retriever.for_question(question), question=question)
+        if self.noise:
+            noisy.__dict__["_pool"] = self._pool  # opened once, not once a question
+        return noisy
+
+    def identity(self) -> dict[str, str]:
+        """Number and source of the noise, and the retriever's identity."""
+        pool = read_manifest(Path(self.pool)).sha256 if self.noise and self.pool else ""
+        return {"retriever": "noisy", "noise": str(self.noise), "pool": pool} | self.inner_identity()
+
+    def _draw(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
+        taken = {hit.passage.id for hit in hits}
+        drawn: list[Hit] = []
+        for number in range(_TRIES * self.noise):
+            if len(drawn) == self.noise:
+                break
+            reader, count = self._pool
+            digest = hashlib.blake2b(f"{number}\n{query}".encode("utf-8", "backslashreplace"), digest_size=8)
+            passage = reader[int.from_bytes(digest.digest(), "big") % count]
+            if passage.id not in taken and not self._is_relevant(passage):
+                taken.add(passage.id)
+                drawn.append(Hit(passage, 0.0))
+        if len(drawn) < self.noise:
+            raise RetrievalError(f"{self.pool}: holds too few passages for {self.noise} irrelevant ones")
+        return drawn
+
+    def _is_relevant(self, passage: Passage) -> bool:
+        if self.question is None:
+            return False
+        text = f"{passage.title} {passage.text}"
+        return passage.id in self.question.gold_ids or any(contains(text, a) for a in self.question.answers)
+
+    @cached_property
+    def _pool(self) -> tuple[PassageReader, int]:
+        if not self.pool:
+            raise RetrievalError("noise needs a pool: set retriever.pool to an index folder")
+        folder = Path(self.pool)
+        manifest = read_manifest(folder)
+        if not manifest.num_passages:
+            raise RetrievalError(f"{self.pool}: holds no passages to draw noise from")
+        return PassageReader(folder / manifest.generation, manifest.num_passages), manifest.num_passages

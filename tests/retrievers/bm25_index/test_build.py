@@ -1,0 +1,226 @@
+"""Building: bounded duplicates check, one-step replacement, and what is left when a build dies."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.errors import DataError, RetrievalError
+from sleuth.retrievers.bm25 import open_index
+from sleuth.retrievers.bm25_index import build
+from sleuth.retrievers.bm25_index.build import SeenIds, build_index
+from sleuth.types import Passage
+
+OLD = [Passage("a", "Old", "apple"), Passage("b", "Old", "banana")]
+NEW = [Passage("c", "New", "apple")]
+
+
+def found(directory: Path, query: str = "apple") -> list[str]:
+    return [hit.passage.id for hit in open_index(directory).search([query], 10)[0]]
+
+
+def leftovers(directory: Path) -> list[str]:
+    return sorted(p.name for p in directory.iterdir() if p.name.startswith((".build-", "index-")))
+
+
+def test_info_and_content_hash(tmp_path: Path):
+    info = build_index(iter(OLD), tmp_path / "deep" / "i")
+    assert (info.num_passages, info.num_duplicates, info.duplicates) == (2, 0, ())
+    lines = b'{"id":"a","title":"Old","text":"apple"}\n{"id":"b","title":"Old","text":"banana"}\n'
+    assert info.sha256 == hashlib.sha256(hashlib.sha256(lines).digest()).hexdigest()
+    assert next(info.directory.glob("index-*/passages.jsonl")).read_bytes() == lines
+    manifest = json.loads((info.directory / "manifest.json").read_text())
+    assert manifest["num_passages"] == 2
+    assert manifest["sha256"] == info.sha256
+
+
+def test_no_passages(tmp_path: Path):
+    with pytest.raises(RetrievalError, match="no passages"):
+        build_index(iter(()), tmp_path / "i")
+    with pytest.raises(RetrievalError, match="not an index"):
+        open_index(tmp_path / "i")
+
+
+def test_the_first_of_an_id_is_kept(tmp_path: Path):
+    again = [Passage("a", "Again", "cherry"), Passage("a", "Again", "cherry"), *NEW]
+    info = build_index([*OLD, *again], tmp_path / "i")
+    assert (info.num_passages, info.num_duplicates, info.duplicates) == (3, 2, ("a", "a"))
+    assert found(tmp_path / "i") == ["a", "c"]
+    assert found(tmp_path / "i", "cherry") == []
+
+
+def test_ids_that_differ_only_in_lone_surrogates_are_the_same(tmp_path: Path):
+    info = build_index([Passage("a\ud800", "", "x"), Passage("a\udfff", "", "y")], tmp_path / "i")
+    assert (info.num_passages, info.duplicates) == (1, ("a\ufffd",))
+
+
+@given(st.lists(st.lists(st.integers(0, 60).map(str), min_size=1, max_size=20), max_size=12))
+def test_seen_ids_are_a_set(chunks: list[list[str]]):
+    seen, known = SeenIds(), set()
+    for chunk in chunks:
+        expected = []
+        for name in chunk:
+            expected.append(name not in known)
+            known.add(name)
+        assert seen.add(chunk) == expected
+
+
+def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(build, "CHUNK", 2)
+    told: list[int] = []
+    build_index([*OLD, *NEW, *NEW, Passage("d", "", "")], tmp_path / "i", progress=told.append)
+    assert told == [2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("passage", "message"),
+    [
+        (Passage(5, "", ""), "passage 2: id must be text, not 5"),  # type: ignore[arg-type]
+        (Passage("x", "", None), "passage 2: text must be text, not None"),  # type: ignore[arg-type]
+        (Passage("", "", ""), "passage 2 has no id"),
+    ],
+)
+def test_malformed_passage_stops_the_build(tmp_path: Path, passage: Passage, message: str):
+    with pytest.raises(RetrievalError, match=message):
+        build_index([*OLD, passage], tmp_path / "i")
+
+
+def test_replacing_keeps_open_readers_on_the_old_passages(tmp_path: Path):
+    build_index(OLD, tmp_path / "i")
+    reader = open_index(tmp_path / "i")
+    build_index(NEW, tmp_path / "i")
+    assert [h.passage.id for h in reader.search(["apple"], 5)[0]] == ["a"]
+    assert found(tmp_path / "i") == ["c"]
+    assert len(leftovers(tmp_path / "i")) == 1
+
+
+@pytest.mark.parametrize("error", [DataError("bad line"), KeyboardInterrupt(), OSError("disk gone")])
+def test_a_build_that_fails_leaves_the_old_index(tmp_path: Path, error: BaseException):
+    def failing() -> Iterator[Passage]:
+        yield from NEW
+        raise error
+
+    build_index(OLD, tmp_path / "i")
+    expected = RetrievalError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected):
+        build_index(failing(), tmp_path / "i")
+    assert found(tmp_path / "i") == ["a"]
+    assert len(leftovers(tmp_path / "i")) == 1
+
+
+# Builds passages x0 … x9999, then says so and waits; after a line on stdin it goes on to the end.
+SLOW_BUILD = """
+import sys
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.types import Passage
+
+def passages():
+    for i in range(10_000):
+        yield Passage(f"x{i}", "", "apple" if i == 0 else "other words")
+    print("ready", flush=True)
+    sys.stdin.readline()
+
+build_index(passages(), sys.argv[1])
+"""
+
+
+def start_slow_build(directory: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_BUILD, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_killed_build_leaves_the_old_index_and_the_next_one_cleans_up(tmp_path: Path):
+    directory = tmp_path / "i"
+    build_index(OLD, directory)
+    process = start_slow_build(directory)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert found(directory) == ["a"]
+    assert len(leftovers(directory)) == 2
+    build_index(NEW, directory)
+    assert found(directory) == ["c"]
+    assert len(leftovers(directory)) == 1
+
+
+def test_a_killed_first_build_leaves_no_index(tmp_path: Path):
+    process = start_slow_build(tmp_path / "i")
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    with pytest.raises(RetrievalError, match="not an index"):
+        open_index(tmp_path / "i")
+    build_index(NEW, tmp_path / "i")
+    assert found(tmp_path / "i") == ["c"]
+
+
+def test_two_builds_at_once_both_end_whole_and_the_last_one_counts(tmp_path: Path):
+    directory = tmp_path / "i"
+    process = start_slow_build(directory)
+    build_index(NEW, directory)
+    assert found(directory) == ["c"]
+    process.communicate("go on\n", timeout=60)
+    assert process.returncode == 0
+    assert found(directory) == ["x0"]
+    assert open_index(directory).identity()["num_passages"] == "10000"
+    assert len(leftovers(directory)) == 1
+
+
+def test_a_build_killed_just_before_the_swap_changes_nothing(tmp_path: Path):
+    build_index(OLD, tmp_path / "i")
+    (tmp_path / "i" / "index-orphan").mkdir()
+    (tmp_path / "i" / ".manifest.json.new").write_text('{"gener')
+    assert found(tmp_path / "i") == ["a"]
+    build_index(NEW, tmp_path / "i")
+    assert found(tmp_path / "i") == ["c"]
+    assert "index-orphan" not in leftovers(tmp_path / "i")
+
+
+def test_a_damaged_index_can_be_built_again(tmp_path: Path):
+    build_index(OLD, tmp_path / "i")
+    (tmp_path / "i" / "manifest.json").write_text("{")
+    build_index(NEW, tmp_path / "i")
+    assert found(tmp_path / "i") == ["c"]
+
+
+@pytest.mark.parametrize(("name", "content"), [("notes.txt", "mine"), ("manifest.json", '{"name": "app"}')])
+def test_somebody_elses_directory_is_left_alone(tmp_path: Path, name: str, content: str):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(RetrievalError, match=f"holds '{name}' and is not an index"):
+        build_index(NEW, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_in_the_way(tmp_path: Path):
+    (tmp_path / "i").write_text("mine")
+    with pytest.raises(RetrievalError, match="is a file"):
+        build_index(NEW, tmp_path / "i")
+
+
+def test_a_directory_that_cannot_be_made_is_one_clear_line(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RetrievalError, match="failed"):
+        build_index(NEW, tmp_path / "file" / "i")
+
+
+def test_files_are_as_readable_as_any_other(tmp_path: Path):
+    before = os.umask(0o022)
+    try:
+        build_index(NEW, tmp_path / "i")
+    finally:
+        os.umask(before)
+    modes = {p.name: p.stat().st_mode & 0o777 for p in (tmp_path / "i").rglob("*") if p.is_file()}
+    assert set(modes.values()) == {0o644}, modes

@@ -1,0 +1,36 @@
+"""Forecasts: what a build really took lies below, and not far."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sleuth.retrievers.bm25_index import forecast as module
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.bm25_index.forecast import forecast, free_bytes
+from sleuth.types import Passage
+
+
+def test_a_million_passages_on_two_cores(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "num_threads", lambda: 2)
+    needed = forecast(1_000_000, 600_000_000)
+    # 160 MB, 0.75 × 335.5 MB (less than two full threads) and 24 MB; 600 × 1.6 + 70 MB
+    assert needed.memory == 160_000_000 + 251_658_240 + 24_000_000
+    assert needed.disk == 960_000_000 + 70_000_000
+    monkeypatch.setattr(module, "num_threads", lambda: 1)
+    assert forecast(21_000_000, 14_000_000_000).memory == 160_000_000 + 128_000_000 + 504_000_000
+
+
+def test_the_disk_that_a_build_takes(tmp_path: Path):
+    passages = [
+        Passage(f"{i}", f"Title {i}", " ".join(f"w{i * 31 % 997 + j * j % 499}" for j in range(100)))
+        for i in range(3000)
+    ]
+    build_index(passages, tmp_path / "i")
+    taken = sum(p.stat().st_size for p in tmp_path.rglob("*") if p.is_file())
+    size = sum(len(p.text) + len(p.title) for p in passages)
+    assert taken < forecast(len(passages), size).disk < 2 * taken
+
+
+def test_free_bytes_of_a_directory_that_is_not_there_yet(tmp_path: Path):
+    assert free_bytes(tmp_path / "a" / "b") == pytest.approx(shutil.disk_usage(tmp_path).free, rel=0.05)

@@ -1,0 +1,376 @@
+"""Adding and deleting: what is found afterwards, what identity says, who sees the change, what a kill leaves."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sleuth.encoders.base import Encoder
+from sleuth.errors import DataError, RetrievalError
+from sleuth.retrievers.bm25 import open_index
+from sleuth.retrievers.bm25_index import update
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.bm25_index.update import add_passages, compact_index, delete_passages
+from sleuth.retrievers.dense import Dense
+from sleuth.retrievers.dense_index.build import build_dense
+from sleuth.retrievers.hybrid import Hybrid
+from sleuth.retrievers.lookup import PassageLookup
+from sleuth.types import Passage
+
+TEXTS = {"a": "apple pie", "b": "banana bread", "c": "cherry apple", "d": "date apple banana"}
+ALL = [Passage(name, name.upper(), text) for name, text in TEXTS.items()]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    build_index(ALL, tmp_path / "i")
+    return tmp_path / "i"
+
+
+def found(directory: Path, query: str = "apple") -> list[str]:
+    return sorted(hit.passage.id for hit in open_index(directory).search([query], 10)[0])
+
+
+def snapshot(directory: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
+
+
+def generations(directory: Path) -> list[str]:
+    return [p.name for p in directory.iterdir() if p.name.startswith(("index-", ".build-"))]
+
+
+def test_an_added_passage_is_found_by_who_opens_the_index_after(directory: Path):
+    before = open_index(directory)
+    info = add_passages([Passage("e", "E", "elderberry apple")], directory)
+    assert (info.num_passages, info.num_added, info.num_duplicates) == (5, 1, 0)
+    assert found(directory) == ["a", "c", "d", "e"]
+    assert sorted(h.passage.id for h in before.search(["apple"], 9)[0]) == ["a", "c", "d"]
+    assert before.search(["elderberry"], 9) == [[]]
+    assert open_index(directory).search(["elderberry"], 1)[0][0].passage.text == "elderberry apple"
+    assert len(generations(directory)) == 1
+
+
+def test_added_one_by_one_or_built_at_once_is_the_same_index(tmp_path: Path, directory: Path):
+    for passage in ALL:
+        (add_passages if (tmp_path / "one").exists() else build_index)([passage], tmp_path / "one")
+    whole, one = open_index(directory), open_index(tmp_path / "one")
+    assert one.identity() == whole.identity()
+    queries = [*TEXTS.values(), *"ABCD"]
+    for some, others in zip(one.search(queries, 4), whole.search(queries, 4), strict=True):
+        assert {h.passage for h in some} == {h.passage for h in others}
+        assert [h.score for h in some] == pytest.approx([h.score for h in others], rel=1e-4)
+
+
+def test_an_id_that_is_there_is_left_out_unless_it_is_to_be_replaced(directory: Path):
+    again = [Passage("b", "B", "blueberry"), Passage("f", "F", "fig"), Passage("f", "F", "fig again")]
+    info = add_passages(again, directory)
+    assert (info.num_added, info.num_duplicates, info.duplicates) == (1, 2, ("b", "f"))
+    assert (found(directory, "blueberry"), found(directory, "banana")) == ([], ["b", "d"])
+    info = add_passages(again, directory, replace=True)
+    assert (info.num_passages, info.num_added, info.num_replaced, info.duplicates) == (5, 2, 2, ("f",))
+    assert (found(directory, "blueberry"), found(directory, "bread")) == (["b"], [])
+    assert PassageLookup(directory).get("b") == again[0]
+
+
+def test_deleted_passages_are_gone_and_unknown_ids_are_told(directory: Path):
+    before = open_index(directory)
+    info = delete_passages(["c", "nobody", "c", ""], directory)
+    assert (info.num_passages, info.num_deleted, info.num_unknown, info.unknown) == (3, 1, 2, ("nobody", ""))
+    assert found(directory) == ["a", "d"]
+    assert PassageLookup(directory).get("c") is None
+    assert PassageLookup(directory).get("d") == ALL[3]
+    assert len(before.search(["apple"], 9)[0]) == 3
+    assert open_index(directory).identity()["num_passages"] == "3"
+
+
+def test_what_was_deleted_can_be_added_again(directory: Path):
+    delete_passages(["a", "b"], directory)
+    info = add_passages([Passage("a", "", "apricot")], directory)
+    assert (info.num_passages, info.num_added, info.num_duplicates) == (3, 1, 0)
+    assert (found(directory, "apricot"), found(directory, "pie")) == (["a"], [])
+    assert delete_passages(["a"], directory).num_deleted == 1
+    assert found(directory) == ["c", "d"]
+
+
+def test_nothing_to_do_leaves_the_index_as_it_was(directory: Path):
+    before = snapshot(directory)
+    assert add_passages([], directory).num_added == 0
+    assert add_passages([ALL[1]], directory).duplicates == ("b",)
+    assert delete_passages([], directory).num_deleted == 0
+    assert delete_passages(["nobody"], directory).num_unknown == 1
+    after = snapshot(directory)
+    assert after.pop(".lock-update") == b""
+    assert after == before
+
+
+def test_compacted_is_as_if_the_deleted_had_never_been(tmp_path: Path, directory: Path):
+    add_passages([Passage("e", "", "elderberry")], directory)
+    delete_passages(["a", "d"], directory)
+    told: list[int] = []
+    assert compact_index(directory, progress=told.append).num_passages == told[-1] == 3
+    build_index([ALL[1], ALL[2], Passage("e", "", "elderberry")], tmp_path / "fresh")
+    assert open_index(directory).identity() == open_index(tmp_path / "fresh").identity()
+    queries = ["apple cherry", "elderberry bread", "date"]
+    for some, others in zip(
+        open_index(directory).search(queries, 5),
+        open_index(tmp_path / "fresh").search(queries, 5),
+        strict=True,
+    ):
+        assert [(h.passage, h.score) for h in some] == [(h.passage, pytest.approx(h.score)) for h in others]
+    assert add_passages([ALL[0]], directory).num_added == 1
+
+
+def test_compacting_does_not_undo_a_build(directory: Path):
+    with pytest.raises(RetrievalError, match="was built again meanwhile"):
+        compact_index(
+            directory, progress=lambda count: build_index([Passage("z", "", "apple")], directory) and None
+        )
+    assert found(directory) == ["z"]
+    compact_index(directory)
+    assert found(directory) == ["z"]
+    assert len(generations(directory)) == 1
+
+
+def test_a_damaged_index_is_not_compacted(directory: Path):
+    (file,) = directory.glob("index-*/passages.jsonl")
+    file.write_bytes(file.read_bytes().replace(b"pie", b"pee"))
+    with pytest.raises(RetrievalError, match="hash mismatch"):
+        compact_index(directory)
+
+
+def test_everything_deleted_finds_nothing_and_can_be_added_to(directory: Path, letters: Encoder):
+    info = delete_passages(TEXTS, directory)
+    assert (info.num_passages, info.num_deleted) == (0, 4)
+    assert found(directory) == []
+    assert PassageLookup(directory).get("a") is None
+    with pytest.raises(RetrievalError, match="holds no passages"):
+        build_dense(directory, directory / "dense", letters)
+    assert add_passages([ALL[0]], directory).num_passages == 1
+    assert found(directory) == ["a"]
+
+
+def test_identity_tells_content_apart(tmp_path: Path, directory: Path):
+    seen = {open_index(directory).identity()["index"]}
+
+    def is_new() -> bool:
+        name = open_index(directory).identity()["index"]
+        known = name in seen
+        seen.add(name)
+        return not known
+
+    delete_passages(["a"], directory)
+    assert is_new()
+    delete_passages(["b"], directory)
+    assert is_new()
+    add_passages([ALL[0]], directory)
+    assert is_new()
+    add_passages([Passage("b", "B", "banana bread.")], directory)
+    assert is_new()
+    build_index([ALL[0], *ALL[2:]], tmp_path / "other")
+    assert open_index(tmp_path / "other").identity()["index"] not in seen
+
+
+@pytest.mark.parametrize("most", [3, 64])
+def test_many_small_additions_stay_few_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int):
+    monkeypatch.setattr(update, "SMALL_PART", 60)
+    monkeypatch.setattr(update, "MOST_PARTS", most)
+    passages = [Passage(f"p{i}", f"T{i}", f"word{i} common") for i in range(9)]
+    build_index(passages[:1], tmp_path / "i")
+    for passage in passages[1:]:
+        add_passages([passage], tmp_path / "i")
+        delete_passages(["p3"], tmp_path / "i")
+    parts = list((tmp_path / "i").glob("index-*/passages*.jsonl"))
+    assert len(parts) <= most
+    assert (len(parts) > 3) == (most > 3)
+    build_index(passages, tmp_path / "whole")
+    whole = delete_passages(["p3"], tmp_path / "whole")
+    assert open_index(tmp_path / "i").identity()["index"] == whole.sha256
+    lookup = PassageLookup(tmp_path / "i")
+    for i, passage in enumerate(passages):
+        assert lookup.get(passage.id) == (None if i == 3 else passage)
+        assert found(tmp_path / "i", f"word{i}") == ([] if i == 3 else [passage.id])
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add", "replace", "delete"]), st.lists(st.integers(0, 25), max_size=20)),
+    max_size=5,
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(STEPS)
+def test_any_updates_leave_what_a_dict_would_hold(tmp_path: Path, steps: list[tuple[str, list[int]]]):
+    shutil.rmtree(tmp_path / "i", ignore_errors=True)
+    held = {f"{i}": Passage(f"{i}", "", f"w{i} v0") for i in range(12)}
+    build_index(held.values(), tmp_path / "i")
+    for number, (kind, ids) in enumerate(steps, 1):
+        new = {f"{i}": Passage(f"{i}", "", f"w{i} v{number}") for i in ids}
+        if kind == "delete":
+            info = delete_passages(new, tmp_path / "i")
+            assert info.num_deleted == sum(name in held for name in new)
+            held = {name: p for name, p in held.items() if name not in new}
+        else:
+            info = add_passages(new.values(), tmp_path / "i", replace=kind == "replace")
+            held = held | new if kind == "replace" else new | held
+        assert info.num_passages == len(held)
+    index, lookup = open_index(tmp_path / "i"), PassageLookup(tmp_path / "i")
+    for i in range(26):
+        expected = held.get(f"{i}")
+        assert lookup.get(f"{i}") == expected
+        assert [h.passage for h in index.search([f"w{i}"], 3)[0]] == ([expected] if expected else [])
+
+
+def test_many_passages_are_added_and_replaced_at_once(tmp_path: Path):
+    build_index((Passage(f"p{i}", "", f"old{i}") for i in range(5000)), tmp_path / "i")
+    told: list[int] = []
+    new = (Passage(f"p{i}", "", f"new{i}") for i in range(4000, 10_000))
+    info = add_passages(new, tmp_path / "i", replace=True, progress=told.append)
+    assert (info.num_passages, info.num_added, info.num_replaced, told) == (10_000, 6000, 1000, [4096, 6000])
+    assert found(tmp_path / "i", "old4000 new4000 old3999 new9999 old4999") == ["p3999", "p4000", "p9999"]
+    info = delete_passages((f"p{i}" for i in range(9990)), tmp_path / "i")
+    assert (info.num_passages, info.num_deleted) == (10, 9990)
+    assert found(tmp_path / "i", "new9990 new9999 new9989") == ["p9990", "p9999"]
+
+
+def test_pruned_search_is_right_among_deleted_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from sleuth.retrievers.bm25_index import index as index_module
+
+    passages = [
+        Passage(f"{i:03}", "", f"common w{i % 7} w{i % 11} " + "rare " * (i < 30)) for i in range(300)
+    ]
+    build_index(passages, tmp_path / "i")
+    delete_passages([f"{i:03}" for i in range(29)], tmp_path / "i")
+    queries = ["common rare", "rare", "w3 common", "w6 w10 rare common"]
+    full = open_index(tmp_path / "i").search(queries, 10)
+    monkeypatch.setattr(index_module, "PRUNE_FROM", 0)
+    monkeypatch.setattr(index_module, "LOOK_UP_FROM", 5)
+    pruned = open_index(tmp_path / "i").search(queries, 10)
+    assert [[h.passage.id for h in hits] for hits in full][1] == ["029"]
+    for some, others in zip(full, pruned, strict=True):
+        assert [h.score for h in others] == pytest.approx([h.score for h in some], rel=1e-4)
+
+
+def test_vectors_of_an_earlier_generation_are_noticed_and_only_new_ones_made(
+    tmp_path: Path, index: Path, letters: Encoder
+):
+    add_passages([Passage("p9", "", "c")], index)
+    with pytest.raises(RetrievalError, match="vectors are of other passages"):
+        Hybrid.open(index)
+    assert Dense(str(index), letters).search(["b"], 1)[0][0].passage.id in ("p0", "p2")
+    delete_passages(["p1"], index)
+    info = build_dense(index, index / "dense", letters)
+    assert (info.manifest.num_passages, info.num_resumed) == (4, 3)
+    assert [h.passage.id for h in Dense(str(index), letters).search(["c"], 1)[0]] == ["p9"]
+    assert Hybrid(str(index), letters).search(["c"], 1)[0][0].passage.id == "p9"
+
+
+def test_a_failing_source_changes_nothing(directory: Path):
+    def failing() -> Iterator[Passage]:
+        yield Passage("e", "", "elderberry")
+        raise DataError("bad line")
+
+    before = open_index(directory).identity()
+    with pytest.raises(DataError):
+        add_passages(failing(), directory)
+    with pytest.raises(RetrievalError, match="passage 0: text must be text"):
+        add_passages([Passage("e", "", None)], directory)  # type: ignore[arg-type]
+    assert open_index(directory).identity() == before
+    assert len(generations(directory)) == 1
+
+
+def test_an_index_built_again_meanwhile_is_not_overwritten(directory: Path):
+    def meddling() -> Iterator[Passage]:
+        yield Passage("e", "", "elderberry")
+        build_index([Passage("z", "", "apple")], directory)
+
+    with pytest.raises(RetrievalError, match="was built again meanwhile"):
+        add_passages(meddling(), directory)
+    assert found(directory) == ["z"]
+
+
+def test_updates_at_once_wait_for_one_another(directory: Path):
+    threads = [
+        threading.Thread(target=add_passages, args=([Passage(f"n{i}", "", "new")], directory))
+        for i in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found(directory, "new") == [f"n{i}" for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"), [("abc", "must be a list of texts"), ([5], "an id must be text, not 5")]
+)
+def test_bad_ids(directory: Path, ids: object, message: str):
+    with pytest.raises(RetrievalError, match=message):
+        delete_passages(ids, directory)  # type: ignore[arg-type]
+
+
+def test_an_id_is_never_a_path_or_a_query(directory: Path):
+    strange = ["../../manifest.json", "/etc/passwd", "*", "id:a", "\ud800", "x" * 10_000]
+    assert delete_passages(strange, directory).num_unknown == len(strange)
+    add_passages([Passage(strange[0], "", "honeydew")], directory)
+    assert found(directory, "honeydew") == [strange[0]]
+    assert delete_passages(strange[:1], directory).num_deleted == 1
+    assert len(found(directory)) == 3
+
+
+def test_no_index_to_update(tmp_path: Path):
+    with pytest.raises(RetrievalError, match="does not exist"):
+        add_passages(ALL, tmp_path / "none")
+    with pytest.raises(RetrievalError, match="not an index"):
+        delete_passages(["a"], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_index_is_not_updated(directory: Path):
+    (parts,) = directory.glob("index-*/passages.parts")
+    parts.write_bytes(parts.read_bytes().replace(b"4", b"5"))
+    with pytest.raises(RetrievalError, match="hash mismatch"):
+        add_passages([Passage("e", "", "x")], directory)
+
+
+# Deletes "a" and adds "e"; says so before the change is published, and waits.
+SLOW_UPDATE = """
+import sys
+from pathlib import Path
+from sleuth.retrievers.bm25_index import update
+from sleuth.types import Passage
+
+real = update.publish
+def slow(*arguments, **named):
+    print("ready", flush=True)
+    sys.stdin.readline()
+    return real(*arguments, **named)
+update.publish = slow
+update.add_passages([Passage("a", "", "elderberry")], Path(sys.argv[1]), replace=True)
+"""
+
+
+def test_a_killed_update_changes_nothing_and_its_files_are_removed(directory: Path):
+    before = open_index(directory).identity()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_UPDATE, str(directory)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert open_index(directory).identity() == before
+    assert len(generations(directory)) == 2
+    assert add_passages([Passage("f", "", "fig")], directory).num_passages == 5
+    assert len(generations(directory)) == 1
+    assert found(directory, "elderberry apple") == ["a", "c", "d"]

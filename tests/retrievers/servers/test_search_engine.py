@@ -1,0 +1,56 @@
+"""What every adapter does alike, by the parts that need no engine."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.encoders.base import Encoder
+from sleuth.errors import RetrievalError
+from sleuth.retrievers.servers.search_engine import MOST_WORDS, bounded, check_marks, inside, marks, ranked
+from sleuth.types import Hit, Passage
+
+
+def test_a_field_inside_others():
+    record = {"a": {"b": {"c": 1}}, "x.y": 3, "x": {"y": 4}, "n": None}
+    assert inside(record, "a.b.c") == 1
+    assert inside(record, "x.y") == 3  # a name with a dot in it comes first
+    assert inside(record, "a.b") == {"c": 1}
+    for name in ("b", "a.c", "x.y.z", "n.m", "a.", ".a", ""):
+        assert inside(record, name) is None
+    for value in (None, 3, "text", ["a"]):
+        assert inside(value, "a") is None
+
+
+def test_a_long_query_keeps_its_first_words():
+    assert bounded("who wrote: Hamlet?") == "who wrote: Hamlet?"
+    long = "(word) " * MOST_WORDS
+    assert bounded(long) == long
+    assert bounded(long + "more") == "word " * (MOST_WORDS - 1) + "word"
+    assert bounded("x" * 10_000) == "x" * 10_000  # one word, which an analyser drops or cuts
+
+
+@given(st.text(max_size=4 * MOST_WORDS))
+def test_no_query_becomes_longer_than_the_limit(query: str):
+    kept = bounded(query)
+    assert kept == query or len(kept.split()) == MOST_WORDS
+
+
+def test_ties_go_by_id():
+    hits = [Hit(Passage(name, "", "t"), score) for name, score in (("c", 1.0), ("b", 2.0), ("a", 1.0))]
+    assert [hit.passage.id for hit in ranked(hits, 2)] == ["b", "a"]
+
+
+def test_a_collection_remembers_its_encoder(letters: Encoder, other_letters: Encoder):
+    assert marks(None) == {}
+    held = marks(letters)
+    check_marks(held, letters, "here")
+    check_marks({}, other_letters, "here")  # made by others, who left no mark
+    with pytest.raises(
+        RetrievalError, match=r"^here was made by another encoder than this 'letters' \(by 'letters', "
+    ):
+        check_marks(held, other_letters, "here")
+    for damaged in ("?", "YQ", 3, ""):
+        with pytest.raises(RetrievalError):
+            check_marks(held | {"encoder_probe": damaged}, letters, "here")
