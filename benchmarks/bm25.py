@@ -203,6 +203,26 @@ def measure_search(engine: str, folder: Path) -> dict[str, float]:
     return figures | {"search_peak_rss_gb": peak_rss_gb()}
 
 
+def measure_change(folder: Path) -> dict[str, float]:
+    """Seconds until one added passage, and one deleted, is seen by an index opened afterwards; medians of five."""
+    from sleuth.retrievers.bm25_index.update import add_passages, delete_passages
+    from sleuth.types import Passage
+
+    path, word, added, deleted = folder / "sleuth", "zyxwvut", [], []
+    for number in range(5):
+        start = time.perf_counter()
+        add_passages([Passage(f"new-{number}", "", f"{word} is new here")], path)
+        if open_sleuth(folder)([word]) != [[f"new-{number}"]]:
+            raise RuntimeError("the added passage is not found")
+        added.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        delete_passages([f"new-{number}"], path)
+        if open_sleuth(folder)([word]) != [[]]:
+            raise RuntimeError("the deleted passage is found")
+        deleted.append(time.perf_counter() - start)
+    return {"add_one_s": float(np.median(added)), "delete_one_s": float(np.median(deleted))}
+
+
 def time_queries(
     search: Callable[[list[str]], list[list[str]]],
     single: list[tuple[str, str]],
@@ -252,6 +272,7 @@ def run(number: int, num_queries: int, seed: int, engines: list[str], folder: Pa
     for engine in engines:
         figures[engine] |= in_child("--search", engine, str(folder))
     ours = figures["sleuth"]
+    ours |= in_child("--change", str(folder))  # the others would have to be built again
     more_is_better = [key for key in ours if "queries_per" in key]
     less_is_better = [
         key for key in ours if key.endswith(("p50_ms", "p95_ms", "build_s", "build_peak_rss_gb"))
@@ -281,7 +302,8 @@ def show(result: dict[str, Any]) -> None:
     print(f"{result['passages']:,} passages, top {result['top_k']}, {result['cores']} cores")
     print(f"{'':32}" + "".join(f"{name:>16}" for name in names))
     for key in result["engines"]["sleuth"]:
-        print(f"{key:32}" + "".join(f"{result['engines'][name][key]:16.3f}" for name in names))
+        values = (result["engines"][name].get(key) for name in names)
+        print(f"{key:32}" + "".join(f"{'–':>16}" if v is None else f"{v:16.3f}" for v in values))
     for other, ratios in result["times_better_than"].items():
         print(f"times better than {other}: " + ", ".join(f"{k} {v:.2f}" for k, v in ratios.items()))
 
@@ -298,6 +320,7 @@ def main() -> None:
         ("--data", "FOLDER N Q SEED"),
         ("--build", "ENGINE FOLDER"),
         ("--search", "ENGINE FOLDER"),
+        ("--change", "FOLDER"),
     ):
         parser.add_argument(child, nargs=len(values.split()), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -309,6 +332,8 @@ def main() -> None:
         print(json.dumps(measure_build(options.build[0], Path(options.build[1]))))
     elif options.search:
         print(json.dumps(measure_search(options.search[0], Path(options.search[1]))))
+    elif options.change:
+        print(json.dumps(measure_change(Path(options.change[0]))))
     else:
         with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             result = run(

@@ -6,13 +6,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from sleuth.retrievers.bm25_index.index_writer import THREAD_BYTES, num_threads
+from sleuth.retrievers.bm25_index.index_writer import HEAP_BYTES
 from sleuth.retrievers.bm25_index.shards import SHARD_BYTES
 
 _PROCESS = 160_000_000
 """Bytes of memory for Python, its libraries and the passages on their way."""
-_HELD = 0.75
-"""Share of the text of a shard that the engine's threads hold."""
 _PER_ID = 24
 """Bytes of memory by which a repeated id is noticed, while two runs are merged."""
 _PER_PASSAGE = 70
@@ -32,7 +30,7 @@ class Forecast:
 
 def forecast(num_passages: int, num_bytes: int) -> Forecast:
     """For so many passages of so many bytes in all."""
-    held = min(num_threads() * THREAD_BYTES, _HELD * min(num_bytes, SHARD_BYTES))
+    held = min(HEAP_BYTES, num_bytes, SHARD_BYTES)
     return Forecast(
         memory=round(_PROCESS + held + _PER_ID * num_passages),
         disk=round(num_bytes * (1 + 2 * _WORDS) + _PER_PASSAGE * num_passages),

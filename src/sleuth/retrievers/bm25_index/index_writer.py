@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 FOLDER = "tantivy"
 MOST_THREADS = 4
 """Beyond, reading and checking passages takes longer than indexing them."""
-THREAD_BYTES = 128_000_000
-"""What a thread may hold before it writes a segment; seldom reached, since a commit comes first."""
+HEAP_BYTES = 120_000_000
+"""What all threads together may hold: a whole shard, since a segment that is written early has to be searched on its own."""
 _DELETED_AT_A_TIME = 100_000
 
 
@@ -63,7 +63,7 @@ class IndexWriter:
             self._index.register_tokenizer(analysis.ANALYSER, analysis.analyser())
             self._index.config_reader("manual")
             threads = threads or num_threads()
-            self._writer = self._index.writer(heap_size=THREAD_BYTES * threads, num_threads=threads)
+            self._writer = self._index.writer(heap_size=HEAP_BYTES, num_threads=threads)
 
     @property
     def num_committed(self) -> int:
