@@ -56,7 +56,11 @@ def serve_many(
     limits = replace(limits, cache_bytes=limits.cache_bytes // num_workers)
     table = Table(num_workers)
     workers: list[_Worker] = []
-    before = signal.signal(signal.SIGTERM, _stop)
+    # SIGINT too: a shell that starts a server in the background has it ignored from the start.
+    before = {
+        signal.SIGTERM: signal.signal(signal.SIGTERM, _stop),
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler),
+    }
     alive, mine = os.pipe()
     try:
         for i in range(num_workers):
@@ -70,7 +74,8 @@ def serve_many(
         _end([worker.process for worker in workers])
         for end in (alive, mine):
             os.close(end)
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stop(*_: object) -> None:

@@ -5,20 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.retrievers.bm25_index import forecast as module
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.bm25_index.forecast import forecast, free_bytes
 from sleuth.types import Passage
 
 
-def test_a_million_passages_on_two_cores(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "num_threads", lambda: 2)
+def test_a_million_passages():
     needed = forecast(1_000_000, 600_000_000)
-    # 160 MB, 0.75 × 335.5 MB (less than two full threads) and 24 MB; 600 × 1.6 + 70 MB
-    assert needed.memory == 160_000_000 + 251_658_240 + 24_000_000
+    # 160 MB, a shard of 100 MiB and 24 MB; 600 × 1.6 + 70 MB
+    assert needed.memory == 160_000_000 + 104_857_600 + 24_000_000
     assert needed.disk == 960_000_000 + 70_000_000
-    monkeypatch.setattr(module, "num_threads", lambda: 1)
-    assert forecast(21_000_000, 14_000_000_000).memory == 160_000_000 + 128_000_000 + 504_000_000
+    assert forecast(1_000, 600_000).memory == 160_000_000 + 600_000 + 24_000
 
 
 def test_the_disk_that_a_build_takes(tmp_path: Path):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "search-engines.md"
+PAGE = Path(__file__).parents[3] / "docs" / "search-engines.md"
 LOCAL = r'url="(?!http)'
 
 

@@ -24,6 +24,7 @@ class Forecast:
     """Bytes, at most."""
 
     memory: int
+    """Of the process itself. Files that are mapped while segments are merged come on top, and can be dropped at any time."""
     disk: int
     """While it is built; what stays is about a fifth less."""
 
