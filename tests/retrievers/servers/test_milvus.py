@@ -24,13 +24,7 @@ from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.servers.milvus import Milvus
 from sleuth.types import Passage
-
-PASSAGES = [
-    Passage("curie", "Marie Curie", "She discovered radium, and radium made her famous. "),
-    Passage("gold", "", "Gold is dense. Radium is rarer than gold."),
-    Passage("copper", "Chile", "Copper mines\nof the north"),
-    Passage("b", "", "bread"),
-]
+from support.metals import PASSAGES
 
 
 @pytest.fixture(scope="module")

@@ -26,13 +26,7 @@ from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.servers.qdrant import Qdrant, weights
 from sleuth.retrievers.servers.qdrant_connection import Folder
 from sleuth.types import Passage
-
-PASSAGES = [
-    Passage("curie", "Marie Curie", "She discovered radium, and radium made her famous. "),
-    Passage("gold", "", "Gold is dense. Radium is rarer than gold."),
-    Passage("copper", "Chile", "Copper mines\nof the north"),
-    Passage("b", "", "bread"),
-]
+from support.metals import PASSAGES
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.bm25_index.index import ENGINE, engine_version
 from sleuth.retrievers.bm25_index.index_writer import FOLDER
 from sleuth.retrievers.bm25_index.shards import ShardedBuild
-from sleuth.retrievers.index_files.manifest import FORMAT, KIND, Manifest, hash_small
+from sleuth.retrievers.index_files.manifest import FORMAT, KIND, Manifest, hash_of
 from sleuth.retrievers.index_files.passages import BLOCKS, DELETED, PARTS
 from sleuth.retrievers.index_files.publish import publish, staging
 from sleuth.types import Passage
@@ -173,7 +173,7 @@ def describe(content: Path, num_passages: int, sha256: str) -> Manifest:
         analyser_fingerprint=analysis.fingerprint(),
         sleuth_version=__version__,
         files=files,
-        hashes={name: hash_small(content / name) for name in files if name in _LISTS},
+        hashes={name: hash_of(content / name) for name in files if name in _LISTS},
     )
 
 

@@ -31,7 +31,6 @@ from sleuth.retrievers.dense_index.manifest import (
     KIND,
     Backend,
     DenseManifest,
-    hash_of,
     read_dense_manifest,
     verified,
 )
@@ -43,7 +42,7 @@ from sleuth.retrievers.dense_index.vectors import (
     open_vectors,
     search_exact,
 )
-from sleuth.retrievers.index_files.manifest import check_files, read_manifest
+from sleuth.retrievers.index_files.manifest import check_files, hash_of, read_manifest
 from sleuth.retrievers.index_files.passage_writer import PassageWriter
 from sleuth.retrievers.index_files.passages import PassageReader, passage_files
 from sleuth.retrievers.index_files.publish import ENCODED, publish, staging

@@ -1,17 +1,14 @@
-"""What an index of vectors is made of, in its manifest.json; the counterpart of manifest.py for words."""
+"""What an index of vectors is made of, in its manifest.json; the counterpart of index_files/manifest.py for words."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.index_files import manifest as words
-from sleuth.retrievers.index_files.manifest import MANIFEST, read_as
+from sleuth.retrievers.index_files.manifest import MANIFEST, hash_of, read_as
 from sleuth.retrievers.index_files.publish import DENSE
 
 KIND = "sleuth-dense"
@@ -19,7 +16,7 @@ FORMAT = 2
 """Raised whenever an older index could no longer be searched rightly."""
 
 Backend = Literal["exact", "ivf-sq8", "pq-sq8"]
-"""How vectors are kept and searched: see exact.py, faiss_index.py and rescoring.py."""
+"""How vectors are kept and searched: see vectors.py, faiss_index.py and rescoring.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +52,6 @@ class DenseManifest:
     hashes: dict[str, str]
     """Relative path → SHA-256, of the same files."""
 
-    def encode(self) -> bytes:
-        """As indented JSON."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
-
 
 def dense_folder(path: Path) -> Path:
     """Where the vectors of an index directory are: the directory itself, or its folder for them."""
@@ -77,15 +70,6 @@ def read_dense_manifest(folder: Path) -> DenseManifest:
         raise RetrievalError(
             f"index {str(folder)!r} holds no vectors; build it again with 'sleuth index SRC -o DIR --dense minilm'"
         ) from None
-
-
-def hash_of(path: Path) -> str:
-    """SHA-256 of a file, in bounded memory."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise RetrievalError(f"cannot read index file: {error}; build the index again") from error
 
 
 def verified(folder: Path, manifest: DenseManifest, name: str) -> Path:

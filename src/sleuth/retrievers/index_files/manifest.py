@@ -36,8 +36,6 @@ class AnyManifest(Protocol):
     @property
     def hashes(self) -> dict[str, str]: ...
 
-    def encode(self) -> bytes: ...
-
 
 M = TypeVar("M", bound=AnyManifest)
 
@@ -63,9 +61,10 @@ class Manifest:
     hashes: dict[str, str]
     """Relative path → SHA-256, of the small ones that say what the others are."""
 
-    def encode(self) -> bytes:
-        """As indented JSON."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n"
+
+def encoded(manifest: AnyManifest) -> bytes:
+    """A manifest of any kind as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=1) + b"\n"
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -124,16 +123,17 @@ def check_files(directory: Path, manifest: AnyManifest) -> None:
 def check_hashes(directory: Path, hashes: Mapping[str, str]) -> None:
     """RetrievalError if a file is not, byte for byte, what was written."""
     for name, expected in hashes.items():
-        if hash_small(directory / name) != expected:
+        if hash_of(directory / name) != expected:
             raise RetrievalError(
                 f"{directory / name}: is not the file that the build wrote (hash mismatch); build the index again"
             )
 
 
-def hash_small(path: Path) -> str:
-    """SHA-256 of a file that fits into memory."""
+def hash_of(path: Path) -> str:
+    """SHA-256 of a file, in bounded memory."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise RetrievalError(f"cannot read index file: {error}; build the index again") from error
 

@@ -22,7 +22,15 @@ from typing import BinaryIO
 import msgspec
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.index_files.manifest import KIND, MANIFEST, M, Manifest, check_files, read_manifest
+from sleuth.retrievers.index_files.manifest import (
+    KIND,
+    MANIFEST,
+    M,
+    Manifest,
+    check_files,
+    encoded,
+    read_manifest,
+)
 
 _BUILD = ".build-"
 _GENERATION = "index-"
@@ -138,7 +146,7 @@ def publish(content: Path, directory: Path, manifest: M, *, base: str = "") -> M
         content.rename(directory / named.generation)
         fresh = directory / _NEW_MANIFEST
         with fresh.open("wb") as file:
-            file.write(named.encode())
+            file.write(encoded(named))
             file.flush()
             os.fsync(file.fileno())
         _sync(directory)
