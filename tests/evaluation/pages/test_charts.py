@@ -76,6 +76,11 @@ def test_shares_that_are_all_alike_end_at_100(value: float) -> None:
     assert "150" not in numbers
 
 
+def test_a_count_that_never_changes_has_no_negative_axis() -> None:
+    tree = ET.fromstring(line_chart("Searches", "per episode", [Series("a", [(1, 0.0), (2, 0.0)])]))
+    assert "-1" not in {element.text for element in tree.iter("text")}
+
+
 def test_only_finite_numbers_become_points() -> None:
     rows = [
         {"step": 2, "x": 0.5},

@@ -55,10 +55,10 @@ def line_chart(
 
 
 def _value_ticks(values: Sequence[float], unit: str) -> list[float]:
-    """Ticks of the y axis; shares that are all alike are drawn on the whole axis, which ends at 100 %."""
+    """Ticks of the y axis; values that are all alike stand on an axis from 0, that of shares ends at 100 %."""
     low, high = min(values), max(values)
-    if unit.endswith("%") and low == high and 0 <= low <= 100:
-        return ticks(0, 100, 4)
+    if low == high and low >= 0:
+        return ticks(0, 100.0 if "%" in unit and high <= 100 else 2 * high or 1.0, 4)
     return ticks(low, high, 4)
 
 
