@@ -23,7 +23,7 @@ from sleuth.types import Trajectory
 WARM_START_SHARE = 0.75
 """Of the time that is left after the first evaluation, the two later ones set aside. A format half learnt costs
 more than it saves: its episodes run to the last step in every later evaluation."""
-LATER_EVALUATIONS = 3.5
+LATER_EVALUATIONS = 6.0
 """Their time together, in units of the first: a trained model reads and quotes what the untrained one never asks for."""
 SHOWN = 10
 """Trajectories in the report."""

@@ -70,8 +70,8 @@ def test_the_tokens_are_those_of_rounds(
     expected = in_rounds(TransformersEngine(llama, hf_tokenizer), sampling)
     assert engine.is_batched
     if budget is not None:
-        assert engine._slots is not None
-        engine._slots.budget = budget
+        assert engine._lanes is not None
+        engine._lanes.budget = budget
     assert conversed(engine, sampling) == expected
     assert conversed(engine, sampling) == expected  # from a warm cache
 
@@ -82,16 +82,16 @@ def test_no_row_waits_for_a_straggler(llama: Any, hf_tokenizer: Any) -> None:
     passes = {}
     for name, way in (("rounds", in_rounds), ("converse", conversed)):
         engine = TransformersEngine(llama, hf_tokenizer)
-        assert engine._slots is None
+        assert engine._lanes is None
         assert engine.is_batched
-        assert engine._slots is not None
-        inner, count = engine._slots.forward, [0]
+        assert engine._lanes is not None
+        inner, count = engine._lanes.decoders[0].forward, [0]
 
         def forward(*inputs: Any, inner: Any = inner, count: list[int] = count) -> Any:
             count[0] += inputs[0].shape[1] == 1
             return inner(*inputs)
 
-        engine._slots.forward = forward
+        engine._lanes.decoders[0].forward = forward
         written = way(engine, sampling)
         lengths = [[len(tokens) for tokens in turns] for turns in written]
         passes[name] = count[0]

@@ -20,8 +20,8 @@ SINGLE = ["lfm2"]
 
 def slots(engine: TransformersEngine) -> SlotDecoder:
     assert engine.is_batched
-    assert engine._slots is not None
-    return engine._slots
+    assert engine._lanes is not None
+    return engine._lanes.decoders[0]
 
 
 def reference(model: Any, context: list[int], count: int) -> list[int]:
@@ -239,7 +239,8 @@ def test_small_budget_runs_in_waves_with_the_same_tokens(llama: Any, hf_tokenize
     growing = contexts(6, groups=4, samples=2)
     wide = TransformersEngine(llama, hf_tokenizer)
     for budget in (300, 200, 1, 500):
-        decoder.budget = budget
+        assert engine._lanes is not None
+        engine._lanes.budget = budget
         found = engine.generate([Request(c) for c in growing], GREEDY)
         assert texts(found) == texts(wide.generate([Request(c) for c in growing], GREEDY))
         longest = max(len(c) + 10 for c in growing)

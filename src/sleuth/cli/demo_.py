@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model", default="", metavar="M", help="another Hugging Face model than SmolLM2-135M"
     )
     parser.add_argument("--index", default="", metavar="DIR", help="another index than the Factbook's")
-    parser.add_argument("--minutes", type=float, default=17.0, help="time to aim for (default 17)")
+    parser.add_argument("--minutes", type=float, default=15.0, help="time to aim for (default 15)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("runs/demo"), metavar="RUN", help="run folder"

@@ -25,10 +25,10 @@ from torch import Tensor, nn
 from sleuth.engines.attention import grouped
 from sleuth.engines.base import Completion, Engine, Reply, Request, Sampling
 from sleuth.engines.hf_tokenizer import HFTokenizer
+from sleuth.engines.lanes import Lanes
 from sleuth.engines.models import load_model
 from sleuth.engines.sampler import choose
 from sleuth.engines.slot_cache import SlotCache
-from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
 
@@ -75,7 +75,7 @@ class TransformersEngine(Engine):
         self._keeps_last = "logits_to_keep" in parameters
         if "past_key_values" not in parameters:
             raise EngineError(f"model {self.name!r} keeps no key-value cache, which Sleuth needs")
-        self._slots: SlotDecoder | None = None
+        self._lanes: Lanes | None = None
         self._windows = {FULL: 0}
         self._checked = False
         self._one_at_a_time = threading.Lock()
@@ -93,7 +93,7 @@ class TransformersEngine(Engine):
         """Whether contexts are decoded side by side; False for models that need the slow path."""
         with self._one_at_a_time:
             self._prepare()
-        return self._slots is not None
+        return self._lanes is not None
 
     @property
     def _device(self) -> torch.device:
@@ -137,8 +137,9 @@ class TransformersEngine(Engine):
         with self._one_at_a_time:
             self._prepare()
             with self._inference():
-                if self._slots is not None:
-                    self._slots.run(take(requests), sampling, lambda stopped: take(answer(stopped)))
+                if self._lanes is not None:
+                    with grouped(self._config):
+                        self._lanes.run(take(requests), sampling, lambda stopped: take(answer(stopped)))
                     return
                 opened = take(requests)
                 while opened:
@@ -161,8 +162,8 @@ class TransformersEngine(Engine):
 
     def refresh(self) -> None:
         """Forget all keys and values, and free their memory; call whenever the weights have changed."""
-        if self._slots is not None:
-            self._slots.clear()
+        if self._lanes is not None:
+            self._lanes.clear()
 
     def _check(self, request: Request) -> None:
         tokens = np.asarray(request.tokens, dtype=np.int64)
@@ -177,10 +178,9 @@ class TransformersEngine(Engine):
         """Eval mode without gradients; every module's training flag is put back after."""
         training = [module for module in self.model.modules() if module.training]
         self.model.eval()
-        autocast = torch.autocast(self._device.type, dtype=self._autocast, enabled=self._autocast is not None)
         finished = False
         try:
-            with torch.no_grad(), autocast:
+            with self._arithmetic():
                 yield
             finished = True
         except torch.OutOfMemoryError as error:
@@ -192,20 +192,26 @@ class TransformersEngine(Engine):
             for module in training:
                 module.training = True
 
+    @contextmanager
+    def _arithmetic(self) -> Iterator[None]:
+        """No gradients, and autocast if wanted, for the thread that enters."""
+        autocast = torch.autocast(self._device.type, dtype=self._autocast, enabled=self._autocast is not None)
+        with torch.no_grad(), autocast:
+            yield
+
     def _forward(self, ids: Tensor, columns: int = 1, **inputs: Any) -> Any:
         """The model's output; logits of the last columns only, since a prompt's would fill memory."""
         keep = {"logits_to_keep": columns} if self._keeps_last else {}
         return self.model(input_ids=ids, use_cache=True, **inputs, **keep)
 
     def _forward_slots(self, ids: Tensor, positions: Tensor, cache: SlotCache, columns: int) -> Tensor:
-        with grouped(self._config):
-            output = self._forward(
-                ids,
-                columns,
-                position_ids=positions,
-                attention_mask=self._masks(positions, cache.get_seq_length()),
-                past_key_values=cache,
-            )
+        output = self._forward(
+            ids,
+            columns,
+            position_ids=positions,
+            attention_mask=self._masks(positions, cache.get_seq_length()),
+            past_key_values=cache,
+        )
         logits: Tensor = output.logits[:, -columns:]
         return logits
 
@@ -230,21 +236,23 @@ class TransformersEngine(Engine):
         reason = _unsuited(self.model, self._config)
         if not reason:
             self._windows = _windows(self._config, self.context_length)
-            decoder = SlotDecoder(self._forward_slots, self._device)
-            reason = self._trial(decoder)
+            lanes = Lanes(self._forward_slots, self._device, self._arithmetic)
+            reason = self._trial(lanes)
             if not reason:
-                self._slots = decoder
+                self._lanes = lanes
         if reason:
             warnings.warn(f"{self.name}: one sequence at a time ({reason})", stacklevel=3)
 
-    def _trial(self, decoder: SlotDecoder) -> str:
+    def _trial(self, lanes: Lanes) -> str:
         """Why the slot cache does not suit this model; "" if it gives the logits of a plain forward pass."""
         ids = [(7 * i + 3) % self._vocabulary for i in range(13)]
         contexts = [ids[:7], ids[7:]]
+        decoder = lanes.decoders[0]
         with self._inference():
             plain = [self._forward(torch.tensor([c], device=self._device)).logits[0, -1] for c in contexts]
             try:
-                sliced = decoder.probe(*contexts)
+                with grouped(self._config):
+                    sliced = decoder.probe(*contexts)
             except (TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
                 return f"its code does not take the slot cache: {str(error).splitlines()[0]}"
         expected = torch.stack(plain).double()
@@ -253,7 +261,7 @@ class TransformersEngine(Engine):
         tolerance = 1e-3 if (self._autocast or self._dtype) in (torch.float32, torch.float64) else 0.1
         if not difference <= tolerance:
             return f"its logits through the slot cache are off by {difference:.2g}"
-        decoder.budget = max(1, self._cache_bytes() // max(1, decoder.cache.token_bytes()))
+        lanes.budget = max(1, self._cache_bytes() // max(1, decoder.cache.token_bytes()))
         decoder.clear()
         return ""
 
