@@ -231,6 +231,7 @@ class Experiment:
         """Supervised fine-tuning on demonstrations."""
         from sleuth.training.warm_start import warm_start
 
+        self.engine.refresh()  # an evaluation's memory is needed for the updates
         result = warm_start(
             self.policy, self.demonstrations(), self.recipe.scale, self.log, deadline_s=deadline_s
         )

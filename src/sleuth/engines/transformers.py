@@ -31,6 +31,7 @@ from sleuth.engines.sampler import choose
 from sleuth.engines.slot_cache import SlotCache
 from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
+from sleuth.memory import give_back
 
 SEEN_OF_EACH = 256
 """About so many values of each parameter enter the fingerprint."""
@@ -164,6 +165,7 @@ class TransformersEngine(Engine):
         """Forget all keys and values, and free their memory; call whenever the weights have changed."""
         if self._lanes is not None:
             self._lanes.clear()
+        give_back()
 
     def _check(self, request: Request) -> None:
         tokens = np.asarray(request.tokens, dtype=np.int64)

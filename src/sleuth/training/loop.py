@@ -216,6 +216,7 @@ class _Steps:
         """Spend the signals; then the engine forgets what it computed with the old weights."""
         plan = self.plan
         self.phase.log.activity("updating")
+        self.engine.refresh()  # of no more use: the update has its memory
         figures = spend(
             self.policy,
             self.parts.algorithm,

@@ -97,6 +97,7 @@ class Stage:
         figures, ranked = self._rank(number, siblings)
         pairs = [p for c in ranked if (p := best_pair(c, self.algorithm.margin)) is not None]
         self.log.activity("updating")
+        self.engine.refresh()  # of no more use: the update has its memory
         update = train_on_pairs(
             self.policy,
             self.algorithm,

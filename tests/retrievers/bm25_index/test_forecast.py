@@ -12,8 +12,8 @@ from sleuth.types import Passage
 
 def test_a_million_passages():
     needed = forecast(1_000_000, 600_000_000)
-    # 160 MB, a shard of 100 MiB and 24 MB; 600 × 1.6 + 70 MB
-    assert needed.memory == 160_000_000 + 104_857_600 + 24_000_000
+    # 160 MB, a shard of 200 MiB and 24 MB; 600 × 1.6 + 70 MB
+    assert needed.memory == 160_000_000 + 209_715_200 + 24_000_000
     assert needed.disk == 960_000_000 + 70_000_000
     assert forecast(1_000, 600_000).memory == 160_000_000 + 600_000 + 24_000
 

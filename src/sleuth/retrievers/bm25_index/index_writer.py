@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sleuth.errors import RetrievalError
+from sleuth.memory import give_back
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.types import Passage
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 FOLDER = "tantivy"
 MOST_THREADS = 4
 """Beyond, reading and checking passages takes longer than indexing them."""
-HEAP_BYTES = 120_000_000
+HEAP_BYTES = 240_000_000
 """What all threads together may hold: a whole shard, since a segment that is written early has to be searched on its own."""
 _DELETED_AT_A_TIME = 100_000
 
@@ -98,11 +99,13 @@ class IndexWriter:
         """Write everything through to the disk: a kill from now on costs none of it."""
         with self._told():
             self._writer.commit()
+        give_back()  # merging maps files of that size next
 
     def finish(self) -> None:
         """The same, and leave nothing but what a search needs."""
         with self._told():
             self._writer.commit()
+            give_back()  # merging maps files of that size next
             self._writer.garbage_collect_files()
             self._writer.wait_merging_threads()
         # Locks, and what a kill left of small files that were being replaced.

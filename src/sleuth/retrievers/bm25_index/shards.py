@@ -25,13 +25,13 @@ from sleuth.retrievers.index_files.passages import PASSAGES, Part
 from sleuth.retrievers.index_files.publish import JOURNAL
 from sleuth.types import Passage
 
-SHARD_PASSAGES = 125_000
-"""Most passages in a shard: what a kill may cost is the indexing of so many, ten seconds on two cores.
+SHARD_PASSAGES = 250_000
+"""Most passages in a shard: what a kill may cost is the indexing of so many, a quarter of a minute on two cores.
 
 Each of the engine's threads writes one segment a shard, and the engine merges eight of like size into one while the
-build goes on: fewer segments are searched faster, and at this size a million passages on two cores end as two.
+build goes on: fewer segments are searched faster, and at this size a million passages on two cores end as one.
 """
-SHARD_BYTES = 100 << 20
+SHARD_BYTES = 200 << 20
 """Most bytes of their lines, which also bounds what waits in memory for the engine's threads."""
 
 
