@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from sleuth.memory import give_back
 
 def resident() -> int:
     """Bytes of this process in memory."""
-    with open("/proc/self/statm") as file:
+    with Path("/proc/self/statm").open() as file:
         return int(file.read().split()[1]) * 4096
 
 

@@ -20,6 +20,7 @@ LAYERS: list[set[str]] = [
         "storage",
         "lock",
         "files",
+        "memory",
         "fields",
         "factbook",
         "__init__",
