@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.text import clock, contains, neutralise, normalise
+from sleuth.text import clock, contains, counted, neutralise, normalise
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,10 @@ def test_neutralising_twice_changes_nothing_and_leaves_no_control_characters(tex
 )
 def test_clock(seconds: float, expected: str):
     assert clock(seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "told"), [(0, "0 days"), (1, "1 day"), (2, "2 days"), (1200, "1,200 days")]
+)
+def test_counted(count: int, told: str):
+    assert counted(count, "day") == told

@@ -75,3 +75,8 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def counted(count: int, noun: str) -> str:
+    """ "1 question", "2,000 questions"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

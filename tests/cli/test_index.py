@@ -77,7 +77,7 @@ def test_add(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
     code, out, err = run(capsys, more, "-o", index, "--add", "--json")
     assert code == 0
     assert json.loads(out) == {"index": str(index), "passages": 4, "added": 1, "replaced": 0, "skipped": 1}
-    assert err == "sleuth: 1 passages left out, since an earlier one has their id: b\n"
+    assert err == "sleuth: 1 passage left out, since an earlier one has the id: b\n"
     assert (found(index, "blueberry"), found(index, "date banana")) == ([], ["b", "d"])
 
 

@@ -112,4 +112,4 @@ def test_passages_whose_id_came_before_are_counted_and_named(
     code, out, err = run(capsys, "index", str(source), str(other), "-o", str(tmp_path / "i"), "--json")
     assert code == 0
     assert json.loads(out) | {"index": ""} == {"index": "", "passages": 2, "skipped": 1}
-    assert "1 passages left out, since an earlier one has their id: p1" in err
+    assert "1 passage left out, since an earlier one has the id: p1" in err

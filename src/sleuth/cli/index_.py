@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sleuth.cli.output import print_json, warn
 from sleuth.errors import ConfigError, DataError, RetrievalError
+from sleuth.text import counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -102,7 +103,9 @@ def _verify(arguments: argparse.Namespace) -> int:
             {"index": str(arguments.output), "passages": manifest.num_passages, "sha256": manifest.sha256}
         )
     else:
-        print(f"{arguments.output} is as it was built: {manifest.num_passages:,} passages, {manifest.sha256}")
+        print(
+            f"{arguments.output} is as it was built: {counted(manifest.num_passages, 'passage')}, {manifest.sha256}"
+        )
     return 0
 
 
@@ -141,7 +144,7 @@ def _built(
         warn(f"{info.num_resumed:,} passages had been indexed by a build that did not end, and are kept")
     skipped.tell(info.num_duplicates, info.duplicates)
     summary = {"index": str(arguments.output), "passages": info.num_passages, "skipped": skipped.count}
-    line = f"{info.num_passages:,} passages indexed in {arguments.output} ({skipped.count} records skipped)"
+    line = f"{counted(info.num_passages, 'passage')} indexed in {arguments.output} ({counted(skipped.count, 'record')} skipped)"
     return summary, line, info.sha256
 
 
@@ -159,8 +162,12 @@ def _added(
         "replaced": info.num_replaced,
         "skipped": skipped.count,
     }
-    line = f"{info.num_added:,} passages added to {arguments.output}, {info.num_replaced:,} of them in place of others"
-    return summary, f"{line}; it holds {info.num_passages:,} ({skipped.count} records skipped)", info.sha256
+    line = f"{counted(info.num_added, 'passage')} added to {arguments.output}, {info.num_replaced:,} of them in place of others"
+    return (
+        summary,
+        f"{line}; it holds {info.num_passages:,} ({counted(skipped.count, 'record')} skipped)",
+        info.sha256,
+    )
 
 
 def _delete(arguments: argparse.Namespace) -> Done:
@@ -179,7 +186,7 @@ def _delete(arguments: argparse.Namespace) -> Done:
         "deleted": info.num_deleted,
         "unknown": info.num_unknown,
     }
-    line = f"{info.num_deleted:,} passages deleted from {arguments.output}; it holds {info.num_passages:,}"
+    line = f"{counted(info.num_deleted, 'passage')} deleted from {arguments.output}; it holds {info.num_passages:,}"
     return summary, line, info.sha256
 
 
@@ -190,7 +197,11 @@ def _compact(arguments: argparse.Namespace) -> Done:
     with Meter("passages", silent=arguments.json) as meter:
         info = compact_index(arguments.output, progress=meter.tell)
     summary = {"index": str(arguments.output), "passages": info.num_passages}
-    return summary, f"{arguments.output} holds {info.num_passages:,} passages and nothing else", info.sha256
+    return (
+        summary,
+        f"{arguments.output} holds {counted(info.num_passages, 'passage')} and nothing else",
+        info.sha256,
+    )
 
 
 def _decoded(line: bytes, number: int, path: Path) -> str:
@@ -208,7 +219,7 @@ def _tell_forecast(size: Volume | None, output: Path) -> None:
         return
     needed, free = forecast(size.num_passages, size.num_bytes), free_bytes(output)
     warn(
-        f"about {size.num_passages:,} passages in {_shown(size.num_bytes)}: takes up to {_shown(needed.memory)} "
+        f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: takes up to {_shown(needed.memory)} "
         f"of memory and {_shown(needed.disk)} of disk, of which {_shown(free)} are free"
     )
     if needed.disk > free:
@@ -238,7 +249,9 @@ class _Skipped:
         if self.count > SKIPPED_NAMED:
             warn(f"skipped {self.count} records in all")
         if num_duplicates:
-            warn(f"{num_duplicates} passages left out, since an earlier one has their id: {', '.join(named)}")
+            warn(
+                f"{counted(num_duplicates, 'passage')} left out, since an earlier one has the id: {', '.join(named)}"
+            )
         self.count += num_duplicates
 
 

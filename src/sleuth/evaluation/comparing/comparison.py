@@ -20,6 +20,7 @@ from sleuth.evaluation.statistics import (
     SeedReport,
     minimum_detectable_difference,
 )
+from sleuth.text import counted
 
 MAIN = ("em", "f1")
 """Figures that are also told by data set, and whose smallest detectable difference is said."""
@@ -173,11 +174,6 @@ def told(name: str, names: tuple[str, ...], values: tuple[str, ...]) -> str:
     """A setting's name and what it is in each evaluation."""
     pairs = ", ".join(f"{run}: {value}" for run, value in zip(names, values, strict=False))
     return f"{name} ({pairs})" if pairs else name
-
-
-def counted(count: int, noun: str) -> str:
-    """ "1 question", "2 questions"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _smallest(column: Column, name: str) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 from sleuth.errors import DataError
 from sleuth.evaluation.comparing.anatomy import Anatomy, dissect, outcomes
 from sleuth.evaluation.comparing.compare import Entry, shared_keys
-from sleuth.evaluation.comparing.comparison import Column, Comparison, counted
+from sleuth.evaluation.comparing.comparison import Column, Comparison
 from sleuth.evaluation.comparing.cost import Cost, cost_per_right
 from sleuth.evaluation.comparing.error_classes import CLASSES
 from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.records import Key, Record
 from sleuth.evaluation.result import TRAJECTORIES
+from sleuth.text import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sleuth.evaluation.comparing.comparison import MAIN, Column, Comparison, Part, counted
+from sleuth.evaluation.comparing.comparison import MAIN, Column, Comparison, Part
 from sleuth.evaluation.figures import figure, interval, number, p_value
 from sleuth.evaluation.statistics import Estimate
+from sleuth.text import counted
 
 if TYPE_CHECKING:
     from rich.table import Table

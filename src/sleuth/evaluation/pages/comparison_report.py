@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sleuth.evaluation.comparing.compare import Entry, shared_keys
-from sleuth.evaluation.comparing.comparison import MAIN, Comparison, counted
+from sleuth.evaluation.comparing.comparison import MAIN, Comparison
 from sleuth.evaluation.comparing.error_classes import CLASSES
 from sleuth.evaluation.comparing.systems import COSTS, System, costs, outcome_grid
 from sleuth.evaluation.comparing.tables import Grid, grids
@@ -24,6 +24,7 @@ from sleuth.evaluation.pages.report import LEGEND, notes_html, write_page
 from sleuth.evaluation.pages.side_by_side import Side, disagreeing, examples, questions_html
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.settings import differing
+from sleuth.text import counted
 
 
 def write_comparison(
