@@ -116,6 +116,22 @@ def test_edges(text: str, answer: float, length: float, formatted: float):
     assert score.parts == pytest.approx({"answer": answer, "length": length, "format": formatted})
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "New Paris",
+        "<answer> New Paris </answer>",
+        "New Paris</answer> and so on",
+        "<answer>Rome</answer> no: <answer>New Paris</answer>",
+    ],
+)
+def test_a_probe_given_with_its_tags_is_read_without_them(output: str):
+    (score,) = REWARD.score([read(GOOD)], findings=[Findings(output, output)])
+    assert score.parts["answer"] == 1
+    (score,) = REWARD.score([read(GOOD)], findings=[Findings(output, "<answer></answer>")])
+    assert score.parts["answer"] == pytest.approx(2 / 3)
+
+
 def test_without_probes_and_engine_it_is_invalid():
     (score,) = REWARD.score([read(GOOD)])
     assert "no engine" in score.invalid

@@ -15,6 +15,7 @@ from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
 from sleuth.errors import ConfigError, RewardError
 from sleuth.metrics.answers import f1, golds_of, rules_for
 from sleuth.metrics.evidence import passages_shown, tokens_between
+from sleuth.protocols.base import find_tags
 from sleuth.protocols.eviomni import fill, passage_lines
 from sleuth.rewards.base import Findings, Reward
 from sleuth.text import neutralise
@@ -118,7 +119,8 @@ class EviOmniReward(Reward):
         found: list[dict[str, str | None] | str] = []
         asked: list[tuple[int, str, Request]] = []
         for index, (trajectory, findings) in enumerate(zip(trajectories, known, strict=True)):
-            answers = {"rationale": findings.rationale_answer, "evidence": findings.evidence_answer}
+            given = {"rationale": findings.rationale_answer, "evidence": findings.evidence_answer}
+            answers = {name: None if reply is None else _stated(reply) for name, reply in given.items()}
             open_ = [
                 n for n in self.outputs if n != "full" and answers[n] is None and _written(trajectory, n)
             ]
@@ -127,7 +129,7 @@ class EviOmniReward(Reward):
                     f"probes.{open_[0]}: the answer from the {open_[0]} alone is neither given nor can be generated: no engine"
                 )
                 continue
-            found.append(dict(answers))
+            found.append(answers)
             if engine is not None:
                 asked += [(index, name, self.request(trajectory, name, engine)) for name in open_]
         if engine is not None and asked:
@@ -207,7 +209,16 @@ def _note(found: list[dict[str, str | None] | str], index: int, name: str, reply
     if reply.stop == "context" and not reply.tokens:
         found[index] = f"no room in the context for the answer from the {name} alone"
     else:
-        answers[name] = reply.text.split("</answer>", 1)[0].strip()
+        answers[name] = _stated(reply.text)
+
+
+def _stated(reply: str) -> str:
+    """The answer in a probe's output: the last <answer>, in which eq. 5 has it, else what comes before </answer>.
+
+    The tag itself must not count as a word of the answer: "<answer> Paris </answer>" would have half the F1.
+    """
+    blocks = find_tags(reply, ("answer",))
+    return (blocks[-1].body if blocks else reply.split("</answer>", 1)[0]).strip()
 
 
 def _neutral(passages: Sequence[Passage]) -> list[Passage]:
