@@ -47,6 +47,13 @@ def test_contains(text: str, gold: str, expected: bool):
     assert contains(text, gold) is expected
 
 
+@given(st.lists(st.sampled_from(["x", "xy", "no", "the", "y."])), st.lists(st.sampled_from(["x", "y", "no"])))
+def test_containment_compares_runs_of_whole_tokens(words: list[str], gold: list[str]):
+    text = [w.strip(".") for w in words if w != "the"]
+    runs = [text[i : i + len(gold)] for i in range(len(text))]
+    assert contains(" ".join(words), " ".join(gold)) is (gold not in ([], ["no"]) and gold in runs)
+
+
 @given(st.text(), st.text(), st.text(alphabet="bcdfgh", min_size=2))
 def test_a_gold_between_spaces_is_contained(left: str, right: str, gold: str):
     assert contains(f"{left} {gold} {right}", gold)

@@ -41,12 +41,13 @@ def contains(text: str, gold: str) -> bool:
     Token-wise, because a substring test finds "no" in "know" and "9" in "19". Golds that are
     yes, no or empty never count: their presence in evidence says nothing.
     """
-    needle = normalise(gold).split()
-    if not needle or needle in (["yes"], ["no"]):
-        return False
-    haystack = normalise(text).split()
-    width = len(needle)
-    return any(haystack[i : i + width] == needle for i in range(len(haystack) - width + 1))
+    return holds(normalise(text), gold)
+
+
+def holds(normalised: str, gold: str) -> bool:
+    """`contains` for a text that has been normalised once, to look for many golds in it."""
+    needle = normalise(gold)
+    return needle not in ("", "yes", "no") and f" {needle} " in f" {normalised} "
 
 
 # A tag or control token starts with a "<" look-alike that is followed by a name, slash or bar.

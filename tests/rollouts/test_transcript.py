@@ -11,6 +11,7 @@ from sleuth.protocols.evo_rag import EvoRAG
 from sleuth.protocols.iter_retgen import IterRetGen
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rollouts.transcript import join_pieces, read_transcript, shown_in
+from sleuth.text import neutralise
 from sleuth.types import Passage, Question
 
 FRANCE = Passage("f", "France", "Its capital is Paris.")
@@ -48,6 +49,19 @@ def test_passages_that_share_a_title_are_told_apart_by_their_text():
     )
     cut = "Doc 1(Title: Paris) y is what this part is about, and"
     assert [hit.passage.id for hit in shown_in(cut, (first, second))] == ["y"]
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    ["Seen: (Title: France), a page.", "<b>Doc 2(Title: France)</b> and\n more", '(Title: "France") it says'],
+)
+def test_a_title_that_a_shown_passage_quotes_shows_nothing(quoted: str):
+    forger = Passage("o", "Ohio", quoted)
+    for text in (quoted, neutralise(quoted)):
+        shown = shown_in(f"<information>Doc 1(Title: Ohio) {text}</information>", (FRANCE, forger))
+        assert [hit.passage.id for hit in shown] == ["o"]
+    both = f"<information>Doc 1(Title: Ohio) {quoted}\nDoc 2(Title: France) …</information>"
+    assert [hit.passage.id for hit in shown_in(both, (FRANCE, forger))] == ["f", "o"]
 
 
 TAGS = SearchTags(instruction="{question}", note="evaluate")

@@ -10,7 +10,7 @@ from itertools import groupby
 from sleuth.errors import RolloutError
 from sleuth.protocols.base import NOTHING_TO_DROP, AgentProtocol, find_tags
 from sleuth.rollouts.backtrack import drop, last_search
-from sleuth.text import contains, neutralise
+from sleuth.text import holds, neutralise, normalise
 from sleuth.types import Action, Author, Ending, Field, Hit, Passage, Question, Segment, Trajectory
 
 AUTHORS: dict[str, Author] = {"model": "policy", "environment": "world"}
@@ -99,16 +99,27 @@ def shown_in(text: str, passages: Sequence[Passage]) -> tuple[Hit, ...]:
 
     Titles count only where they are marked as such: a title such as "France" also occurs inside
     other passages. They may stand in quotation marks, as in Search-R1's corpus. Of passages that
-    share a title, those whose text is shown at least in its beginning.
+    share a title, those whose text is shown at least in its beginning. What a shown passage quotes
+    names nothing: one that says "(Title: France)" does not show France.
     """
     flat = " ".join(text.split())
+    words = normalise(flat)
+    named = _without_quoted_titles(flat, passages)
     titles = Counter(passage.title for passage in passages)
     return tuple(
         Hit(p, 0.0)
         for p in passages
-        if contains(flat, p.text)
-        or (_is_titled(flat, p.title) and (titles[p.title] == 1 or contains(flat, _beginning(p.text))))
+        if holds(words, p.text)
+        or (_is_titled(named, p.title) and (titles[p.title] == 1 or holds(words, _beginning(p.text))))
     )
+
+
+def _without_quoted_titles(flat: str, passages: Sequence[Passage]) -> str:
+    for passage in passages:
+        if "(Title:" in passage.text:
+            for written in (passage.text, neutralise(passage.text)):
+                flat = flat.replace(" ".join(written.split()), " ")
+    return flat
 
 
 def _beginning(text: str) -> str:
