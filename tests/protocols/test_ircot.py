@@ -88,6 +88,11 @@ def test_what_the_model_wrote_is_quoted_without_tags(play):
     assert "<" not in played.contexts[1]
 
 
+def test_reasoning_without_a_reader_is_no_answer(play):
+    t = play(IRCoT(), ["So the answer is: Rome."], question=QUESTION, max_steps=1).trajectory
+    assert (t.answer, t.malformed) == (None, "no answer")
+
+
 @pytest.mark.parametrize("name", ["max_sentences", "max_passages"])
 def test_bounds_are_checked(name: str):
     with pytest.raises(ConfigError, match=f"{name} must be at least 1, not 0"):

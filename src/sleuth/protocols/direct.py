@@ -71,7 +71,9 @@ class ChainOfThought(Direct):
         return PlainRAG().read("\n".join(reversed(text.splitlines())))
 
     def check(self, trajectory: Trajectory) -> str:
-        """ "" if the last turn states its answer as it was told to."""
+        """ "" if there is an answer, and the last turn states it as it was told to."""
+        if fault := super().check(trajectory):
+            return fault
         last = [segment.text for _, segment in trajectory.policy_segments()][-1:]
         return "" if any(map(states_answer, last)) else 'no "answer is"'
 
