@@ -36,8 +36,6 @@ def test_all_fields(tmp_path: Path) -> None:
             "supporting_facts": [["A", 0], ["B", 2]],
             "predicted_evidences": [["a", "r", "b"]],
             "evidences": [["a", "r", "b"], [["c", "r", "d"], ["C.", "r", "d"]]],
-            "predicted_support_idxs": [1, 2],
-            "support_idxs": [],
         },
     )
     assert row == Row(
@@ -52,9 +50,45 @@ def test_all_fields(tmp_path: Path) -> None:
         gold_facts=(("A", 0), ("B", 2)),
         triples=(("a", "r", "b"),),
         gold_triples=((("a", "r", "b"),), (("c", "r", "d"), ("C.", "r", "d"))),
-        paragraphs=(1, 2),
-        gold_paragraphs=(),
     )
+
+
+def test_paragraphs_of_musique(tmp_path: Path) -> None:
+    values = {
+        "id": "q",
+        "prediction": "x",
+        "answers": ["x"],
+        "predicted_support_idxs": [1, 2],
+        "support_idxs": [],
+    }
+    row = _read(tmp_path, values, "musique")
+    assert row == Row("q", "x", ("x",), paragraphs=(1, 2), gold_paragraphs=())
+
+
+def test_facts_in_hugging_face_columns(tmp_path: Path) -> None:
+    columns = {"title": ["A", "B"], "sent_id": [0, 2]}
+    values = {"prediction": "x", "answers": ["x"], "supporting_facts": columns}
+    row = _read(tmp_path, values, "hotpotqa")
+    assert isinstance(row, Row)
+    assert row.gold_facts == (("A", 0), ("B", 2))
+    assert row.facts is None
+
+
+@pytest.mark.parametrize(
+    ("dataset", "name"),
+    [
+        ("nq", "supporting_facts"),
+        ("nq", "predicted_evidences"),
+        ("hotpotqa", "evidences"),
+        ("hotpotqa", "support_idxs"),
+        ("musique", "supporting_facts"),
+    ],
+)
+def test_what_no_score_of_the_data_set_uses_may_hold_anything(
+    tmp_path: Path, dataset: str, name: str
+) -> None:
+    row = _read(tmp_path, {"prediction": "x", "answers": ["x"], name: "a text of the user's"}, dataset)
+    assert row == Row("", "x", ("x",))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +120,8 @@ def test_all_fields(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, Any], field: str, reason: str) -> None:
-    row = _read(tmp_path, {"prediction": "x", "answers": ["x"], **change})
+    dataset = "musique" if "support_idxs" in change else "2wiki"
+    row = _read(tmp_path, {"prediction": "x", "answers": ["x"], **change}, dataset)
     assert isinstance(row, BadRecord)
     assert row.field == field
     assert row.reason.startswith(reason)

@@ -1,7 +1,8 @@
 """Rows of a predictions file: what a system said, and the gold where the file carries it.
 
 Required: {"prediction", "answers"}; with a gold file "id" and "prediction". Other fields are read if
-present: docs/evaluation.md lists them. A row that cannot be read is a BadRecord that names the field.
+present and of use to the data set: docs/evaluation.md lists them. A row that cannot be read is a
+BadRecord that names the field; a field that no score of the data set uses may hold anything.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import msgspec
 from sleuth.datasets.base import BadRecord
 from sleuth.errors import DataError
 from sleuth.metrics.answers import Rules
-from sleuth.metrics.support import Fact, Triple
+from sleuth.metrics.support import SUPPORT, Fact, Triple
 from sleuth.types import Passage
 
 TWIN = "-unanswerable"
@@ -114,14 +115,31 @@ def _row(line: bytes, rules: Rules, gold_apart: bool, cited: bool) -> Row:
         says_answerable=_flag(values, "predicted_answerable"),
         confidence=_number(values, "confidence"),
         no_answer_probability=_number(values, "no_answer_probability"),
-        facts=_facts(values, "predicted_supporting_facts"),
-        gold_facts=_facts(values, "supporting_facts"),
-        triples=_triples(values, "predicted_evidences"),
-        gold_triples=_gold_triples(values, "evidences"),
-        paragraphs=_indices(values, "predicted_support_idxs"),
-        gold_paragraphs=_indices(values, "support_idxs"),
         passages=_passages(values) if cited else None,
+        **_support(values, rules),
     )
+
+
+def _support(values: dict[str, Any], rules: Rules) -> dict[str, Any]:
+    """Support and evidence, of the data sets that ask for them; elsewhere these names are the user's own."""
+    wanted = SUPPORT.get(rules.name)
+    if wanted is None:
+        return {}
+    if wanted.kind == "paragraphs":
+        return {
+            "paragraphs": _indices(values, "predicted_support_idxs"),
+            "gold_paragraphs": _indices(values, "support_idxs"),
+        }
+    found: dict[str, Any] = {
+        "facts": _facts(values, "predicted_supporting_facts"),
+        "gold_facts": _facts(values, "supporting_facts"),
+    }
+    if wanted.triples:
+        found |= {
+            "triples": _triples(values, "predicted_evidences"),
+            "gold_triples": _gold_triples(values, "evidences"),
+        }
+    return found
 
 
 def _object(line: bytes) -> dict[str, Any]:
@@ -190,6 +208,10 @@ def _list(values: dict[str, Any], name: str) -> list[Any] | None:
 
 
 def _facts(values: dict[str, Any], name: str) -> tuple[Fact, ...] | None:
+    """As the data sets' own files list them, or in the columns of their Hugging Face layout."""
+    match values.get(name):
+        case {"title": list(titles), "sent_id": list(places)} if len(titles) == len(places):
+            values = {name: [list(fact) for fact in zip(titles, places, strict=True)]}
     items = _list(values, name)
     return None if items is None else tuple(_fact(item, f"{name}[{i}]") for i, item in enumerate(items))
 
