@@ -94,7 +94,8 @@ def experiment_of(arguments: argparse.Namespace, recipe: Recipe, folder: Path) -
         checks_leaks=is_trained(arguments),
         say=warn,
     )
-    _ = experiment.retriever, experiment.eval_questions
+    # Its identity opens an index; the retriever alone would do so at the first search, after the model.
+    _ = experiment.retriever.identity(), experiment.eval_questions
     return experiment
 
 
