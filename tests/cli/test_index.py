@@ -95,7 +95,7 @@ def test_delete(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str])
     code, out, err = run(capsys, "-o", index, "--delete", "a", "nobody", "--json")
     assert code == 0
     assert json.loads(out) == {"index": str(index), "passages": 2, "deleted": 1, "unknown": 1}
-    assert err == "sleuth: 1 ids are of no passage: nobody\n"
+    assert err == "sleuth: 1 id of no passage: nobody\n"
     (tmp_path / "ids").write_text("b\n\n c \n")
     code, out, _ = run(capsys, "-o", index, "--delete-file", tmp_path / "ids")
     assert (code, out) == (0, f"2 passages deleted from {index}; it holds 0\n")

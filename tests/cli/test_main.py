@@ -49,6 +49,7 @@ def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], verb: str):
         (["train", "eval-rar/cpu", "--set", "scale.top_k=0"], "at least 1"),
         (["eval", "eval-rar/cpu", "--limit", "-1"], "--limit"),
         (["eval", "no-such-recipe"], "unknown recipe"),
+        (["eval", "rag/cpu", "--index", "no-index", "--model", "no-model"], "index 'no-index'"),
         (["compare", "a"], "a: no evaluation"),
         (["compare", "a", "--json", "--latex"], "not allowed with"),
         (["demo", "--minutes", "0"], "--minutes"),
@@ -98,6 +99,13 @@ def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: py
     code, _, err = run(capsys, "recipes")
     assert code == 130
     assert err == "sleuth: interrupted\n"
+
+
+def test_a_recipe_file_that_exits_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "mine.py"
+    path.write_text("import sys\nsys.exit(0)\n")
+    code, _, err = run(capsys, "recipes", str(path))
+    assert_one_clear_line(code, err, "sys.exit(0)")
 
 
 def test_passages_whose_id_came_before_are_counted_and_named(

@@ -77,6 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except KeyboardInterrupt:
         return _fail("interrupted", EXIT_INTERRUPTED)
+    except SystemExit as stop:
+        # A recipe file of the user's that calls sys.exit(0) would pass for a run that succeeded.
+        return _fail(f"{parsed.verb} was ended by sys.exit({stop.code!r}) in the code it ran")
     except BrokenPipeError:
         # The reader of our output left (say, `| head`): nothing is wrong, and nothing more can be said.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

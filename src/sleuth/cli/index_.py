@@ -179,7 +179,7 @@ def _delete(arguments: argparse.Namespace) -> Done:
         ids = [_decoded(line, number, arguments.delete_file) for number, line in lines(arguments.delete_file)]
     info = delete_passages(ids, arguments.output)
     if info.num_unknown:
-        warn(f"{info.num_unknown} ids are of no passage: {', '.join(info.unknown)}")
+        warn(f"{counted(info.num_unknown, 'id')} of no passage: {', '.join(info.unknown)}")
     summary = {
         "index": str(arguments.output),
         "passages": info.num_passages,

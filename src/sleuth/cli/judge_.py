@@ -6,6 +6,7 @@ Rows: {"premise", "hypothesis", "label"}, one JSON object a line; see sleuth.jud
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 from sleuth.cli.output import print_json, print_table
@@ -57,8 +58,13 @@ def _score(arguments: argparse.Namespace) -> int:
         print_json({path: figures._asdict() for path, figures in found.items()})
     else:
         rows = [
-            [path, str(f.n), str(f.invalid), f"{f.accuracy:.3f}", f"{f.balanced:.3f}", f"{f.auc:.3f}"]
+            [path, str(f.n), str(f.invalid), *map(_number, (f.accuracy, f.balanced, f.auc))]
             for path, f in found.items()
         ]
         print_table(["file", "n", "invalid", "accuracy", "balanced", "AUC"], rows, title=f"judge {name}")
     return 0
+
+
+def _number(value: float) -> str:
+    """With three decimals; a figure that does not exist, such as the AUC of one class, is a dash."""
+    return f"{value:.3f}" if math.isfinite(value) else "–"
