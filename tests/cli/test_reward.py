@@ -163,6 +163,16 @@ def test_a_judge_that_is_missing_is_an_error_of_its_row(tmp_path: Path, capsys: 
         assert second["total"] == 1.5
 
 
+def test_every_row_draws_its_own_lot(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    noted = {"by": "model", "text": "<summary>x</summary><answer>1952</answer>"}
+    rows = [GOOD | {"id": str(i), "segments": [*GOOD["segments"][:2], noted]} for i in range(300)]
+    first, again = (score(tmp_path, capsys, "evinote-rag/fs-sr", *rows)[1] for _ in range(2))
+    assert first == again
+    paid = [row["total"] for row in first]
+    assert set(paid) == {0.0, 0.1}
+    assert 75 <= paid.count(0.1) <= 125, "a third (appendix B.1), within three deviations"
+
+
 def test_what_may_be_left_out_may_be_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     nothing = dict.fromkeys(("id", "passages", "gold_ids", "probes", "entailment"))
     assert score(tmp_path, capsys, "eval-rar", GOOD | nothing)[1][0]["total"] == 1.0

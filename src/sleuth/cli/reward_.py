@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +136,8 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
     )
     try:
         trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
+        # Rewards that draw lots do so by the seed; without one of its own every row would share one draw.
+        trajectory = replace(trajectory, seed=zlib.crc32(line))
         (score,) = recipe.reward.score([trajectory], findings=[_findings(row)])
     except SleuthError as error:
         raise DataError(f"{where}: {error}") from error
