@@ -12,7 +12,7 @@ import pytest
 from sleuth.cli import main
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
-from sleuth.errors import ConfigError, DataError
+from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.perturbed import PerturbedCurve
 from sleuth.experiment import Experiment
@@ -91,6 +91,19 @@ def test_noise_is_shown_and_changes_nothing_for_a_reader_that_looks_for_the_mayo
 def test_noise_without_room_is_said(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe.sized(max_passage_tokens=180), tmp_path / "r", "noise", 4)
     assert any("NOT ALL NOISE WAS SEEN at level 4" in note for note in curve.notes)
+
+
+def test_a_pool_that_is_too_small_is_no_fault_of_the_model(recipe: Recipe, tmp_path: Path) -> None:
+    curve = measured(recipe, tmp_path / "r", "noise", 99)
+    (note,) = [note for note in curve.notes if note.startswith("EPISODES FAILED FROM OUTSIDE")]
+    assert "8 of 8 at level 99" in note
+    assert "too few passages" in note
+
+
+def test_a_pool_that_cannot_be_opened_is_told_before_anything_runs(recipe: Recipe, tmp_path: Path) -> None:
+    with pytest.raises(RetrievalError, match="no-pool"):
+        measured(recipe, tmp_path / "r", "noise", 2, pool=str(tmp_path / "no-pool"))
+    assert list((tmp_path / "r").iterdir()) == []
 
 
 def test_without_its_gold_passage_the_reader_refuses(recipe: Recipe, tmp_path: Path) -> None:

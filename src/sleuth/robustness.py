@@ -118,10 +118,13 @@ def measure_robustness(
         _write_wrong(experiment.folder / WRONG, wrong)
         wrong = {(q.dataset, q.id): wrong[q.dataset, q.id] for q in questions}
     noise_pool = _pool(experiment, pool) if kind == "noise" else ""
+    retrievers = {level: _worse(kind, level, experiment, noise_pool) for level in levels}
+    for retriever in retrievers.values():
+        # What cannot be opened, such as the pool, is told before the first level has run for hours.
+        retriever.identity()
     evaluations = []
-    for level in levels:
+    for level, retriever in retrievers.items():
         changed = [paraphrase(q, level) for q in questions] if kind == "paraphrase" else questions
-        retriever = _worse(kind, level, experiment, noise_pool)
         evaluations.append((level, _evaluate(experiment, kind, level, changed, retriever, engine)))
     points = points_of(evaluations, KINDS[kind].charts, wrong)
     curve = PerturbedCurve(
@@ -134,7 +137,8 @@ def measure_robustness(
         charts=KINDS[kind].charts,
         notes=(),
     )
-    curve = replace(curve, notes=tuple(_notes(curve, experiment, questions, left_out)))
+    notes = _notes(curve, experiment, questions, left_out) + _failed(evaluations)
+    curve = replace(curve, notes=tuple(notes))
     write_curve(experiment.folder, curve)
     return curve
 
@@ -228,6 +232,17 @@ def _notes(
         )
         notes.append(f"Questions whose text changed: {counts}, of {len(questions)}.")
     return notes
+
+
+def _failed(evaluations: Sequence[tuple[int, Evaluation]]) -> list[str]:
+    """Says where episodes failed from outside, since their zeros would pass for the model's."""
+    failed = [(level, evaluation) for level, evaluation in evaluations if evaluation.faults]
+    if not failed:
+        return []
+    counts = ", ".join(f"{e.faults} of {e.n} at level {level}" for level, e in failed)
+    return [
+        f"EPISODES FAILED FROM OUTSIDE and count as wrong: {counts}; the first: {failed[0][1].fault_examples[0]}"
+    ]
 
 
 def _unseen_noise(curve: PerturbedCurve) -> list[str]:
