@@ -6,7 +6,8 @@ that a recipe can be read, listed and saved without torch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 from sleuth.errors import ConfigError
 
@@ -77,6 +78,13 @@ class Scale:
             "lr",
             "warm_start_lr",
             "eval_every",
+            "eval_questions",
+            "temperature",
         ):
             if getattr(self, name) < 0:
                 raise ConfigError(f"scale.{name} must not be negative, not {getattr(self, name)}")
+        for each in fields(self):
+            # NaN passes every comparison above and would end in weights that are NaN.
+            value = getattr(self, each.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ConfigError(f"scale.{each.name} must be a finite number, not {value}")
