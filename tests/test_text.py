@@ -122,3 +122,9 @@ def test_clock(seconds: float, expected: str):
 )
 def test_counted(count: int, told: str):
     assert counted(count, "day") == told
+
+
+@pytest.mark.parametrize("behind", ["5", "/", "a"])
+def test_white_space_behind_a_sign_takes_no_time(behind: str):
+    page = "<" + " " * 300_000 + behind  # hours, where every way to split the white space is tried
+    assert neutralise(page)[0] == ("<" if behind == "5" else "‹")
