@@ -39,3 +39,15 @@ def test_phases_stay_apart() -> None:
     html = overlaid({"a": [*warm, *ROWS], "b": ROWS})
     assert html.index("Supervised warm start") < html.index("Reinforcement learning")
     assert html.count("<figcaption>Loss</figcaption>") == 2
+
+
+def test_what_float32_leaves_of_a_sum_that_is_zero_is_drawn_as_zero() -> None:
+    rows = [
+        {"phase": "train", "step": i, "update/loss": (-1) ** i * 1e-8, "update/lr": 1e-8} for i in range(3)
+    ]
+    loss, rate = curves(rows).split("<figure>")[1:]
+    assert "e-" not in loss
+    assert "e-8" in rate  # other figures may well be small
+    assert "e-" not in overlaid({"a": rows, "b": rows})
+    halves = [row | {"update/loss": 0.5} for row in rows]
+    assert "loss 0.5" in curves(halves)

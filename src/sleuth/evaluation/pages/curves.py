@@ -20,6 +20,13 @@ class Chart:
     unit: str
     keys: tuple[str, ...]
     factor: float = 1.0
+    rounding: float = 0.0
+    """Values below it are drawn as 0, which is what they are but for float32."""
+
+    def series(self, rows: Sequence[Row], key: str, label: str) -> Series:
+        """The line of one figure."""
+        line = series_of(rows, key, label, self.factor)
+        return line._replace(points=[(x, 0.0 if abs(y) < self.rounding else y) for x, y in line.points])
 
 
 CHARTS = (
@@ -28,7 +35,8 @@ CHARTS = (
     Chart("Searches", "per episode", ("rollouts/searches",)),
     Chart("Response length", "tokens", ("rollouts/response_length",)),
     Chart("KL to the reference", "nats per token", ("update/kl", "update/kl_*")),
-    Chart("Loss", "objective", ("update/loss",)),
+    # One update a batch: advantages that sum to 0, at ratios of 1.
+    Chart("Loss", "objective", ("update/loss",), rounding=1e-6),
     Chart("Entropy", "nats per token", ("update/entropy",)),
 )
 """What is always worth seeing; the other figures follow, folded away."""
@@ -53,7 +61,7 @@ def _phase(phase: str, rows: Sequence[Row]) -> str:
         keys = _keys(chart, names)
         used.update(keys)
         main.append(
-            line_chart(chart.title, chart.unit, [series_of(rows, k, _label(k), chart.factor) for k in keys])
+            line_chart(chart.title, chart.unit, [chart.series(rows, key, _label(key)) for key in keys])
         )
     others = [line_chart(name, "value", [series_of(rows, name, name)]) for name in names if name not in used]
     shown, folded = "".join(main), "".join(others)
@@ -106,5 +114,5 @@ def _one_each(chart: Chart, runs: Mapping[str, Sequence[Row]]) -> list[Series]:
     series = []
     for place, (run, rows) in enumerate(runs.items()):
         key = next(iter(_keys(chart, list(dict.fromkeys(name for row in rows for name in row)))), "")
-        series.append(series_of(rows, key, run, chart.factor)._replace(colour=place % COLOURS + 1))
+        series.append(chart.series(rows, key, run)._replace(colour=place % COLOURS + 1))
     return series
