@@ -98,6 +98,18 @@ def test_confidence_gives_risk_and_coverage() -> None:
     assert selective["coverage_at_risk_0.05"] == pytest.approx(1 / 3)
 
 
+def test_a_missing_prediction_is_less_sure_than_any_other() -> None:
+    rows = [
+        Row("a", "x", ("x",), confidence=-1e300),
+        Row("b", "x", ("x",), confidence=0.5),
+        Row("c", None, ("x",), confidence=0.9),
+    ]
+    selective = extra_scores(rows, rules_for("nq")).figures["selective"]
+    # Risks 0, 0 and 1/3; sharing the last place with "a" would give 0, 1/4 and 1/3.
+    assert selective["aurc"] == pytest.approx(1 / 9)
+    assert selective["coverage_at_risk_0.05"] == pytest.approx(2 / 3)
+
+
 def test_the_best_threshold_does_not_credit_missing_predictions() -> None:
     rows = [
         Row("a", "Paris", ("Paris",), no_answer_probability=0.1),

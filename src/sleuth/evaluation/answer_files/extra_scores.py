@@ -139,15 +139,17 @@ def _refusal(rows: Sequence[Row], rules: Rules) -> dict[str, Any]:
 
 def _selective(rows: Sequence[Row], rules: Rules) -> dict[str, Any]:
     """Risk is 1 − EM. A missing prediction is the least sure of all; an answer without confidence has no place."""
-    known = [row.confidence for row in rows if row.confidence is not None]
+    # Places instead of the values, since below -1e16 a float minus 1 is the same float.
+    known = {row.confidence for row in rows if row.confidence is not None}
+    place = {confidence: float(rank) for rank, confidence in enumerate(sorted(known), 1)}
     placed: list[tuple[float, float]] = []
     without = 0
     for row in rows:
         error = 1.0 - exact_match(row.prediction, row.answers, rules)
         if row.prediction is None:
-            placed.append((min(known) - 1.0, error))
+            placed.append((0.0, error))
         elif row.confidence is not None:
-            placed.append((row.confidence, error))
+            placed.append((place[row.confidence], error))
         else:
             without += 1
     curve = risk_coverage([c for c, _ in placed], [e for _, e in placed])
