@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from sleuth.protocols.search_tags import SearchTags
@@ -90,6 +92,32 @@ def test_note_is_required_after_a_result_and_only_there():
     assert "no <evaluate>" in fault(NOTED, search, RESULT, ("model", "<answer>a</answer>"))
     assert "no <evaluate>" in fault(NOTED, search, RESULT, ("model", "<think>t</think><answer>a</answer>"))
     assert "unexpected order" in fault(NOTED, ("model", "<evaluate>e</evaluate><answer>a</answer>"))
+
+
+@pytest.mark.parametrize(
+    ("turn", "why"),
+    [
+        ("<evaluate>e</evaluate><answer>a</answer>", ""),
+        ("<evaluate>e</evaluate><think>t</think><answer>a</answer>", ""),
+        ("<think>t</think><evaluate>e</evaluate><answer>a</answer>", ""),
+        ("<think>t</think><evaluate>e</evaluate><think>t</think><answer>a</answer>", ""),
+        ("<think>t</think><answer>a</answer>", "no <evaluate>"),
+        ("<think>t</think><think>t</think><evaluate>e</evaluate><answer>a</answer>", "no <evaluate>"),
+        (
+            "<think>t</think><evaluate>e</evaluate><evaluate>e</evaluate><answer>a</answer>",
+            "unexpected order",
+        ),
+        ("<answer>a</answer><evaluate>e</evaluate>", "without <search> or <answer>"),
+    ],
+)
+def test_thoughts_may_come_before_the_note_where_the_method_allows_it(turn: str, why: str):
+    free = replace(NOTED, think_before_note=True)
+    found = fault(free, ("model", "<search>q</search>"), RESULT, ("model", turn))
+    assert why in found
+    assert bool(why) == bool(found)
+    # Before any result there is nothing to note.
+    early = ("model", "<think>t</think><evaluate>e</evaluate><answer>a</answer>")
+    assert "unexpected order" in fault(free, early)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ class SearchTags(AgentProtocol):
     """System turn; "" leaves the chat template's own."""
     note: str = ""
     """Tag the policy must write first after each result, "" for none."""
+    think_before_note: bool = False
+    """Whether a <think> may precede the note."""
     result: str = "information"
     """Tag around what the environment shows."""
     invalid_message: str = ""
@@ -78,7 +80,8 @@ class SearchTags(AgentProtocol):
         """The first way in which the policy left the grammar, or "".
 
         Every turn is [note] [think] action with nothing but white space between; the note is
-        required right after a result and nowhere else; the last action is an answer.
+        required right after a result (with `think_before_note`, or a <think> after it) and
+        nowhere else; the last action is an answer.
         """
         after_result = False
         last = ""
@@ -102,9 +105,12 @@ class SearchTags(AgentProtocol):
         names = [block.name for block in blocks]
         if not names or names[-1] not in ("search", "answer"):
             return "a turn without <search> or <answer>"
-        if self.note and after_result and names[0] != self.note:
-            return f"no <{self.note}> after the result"
-        lead = names[1:-1] if self.note and after_result else names[:-1]
+        lead = names[:-1]
+        if self.note and after_result:
+            place = int(self.think_before_note and names[0] == "think")
+            if names[place] != self.note:
+                return f"no <{self.note}> after the result"
+            lead = lead[place + 1 :]
         if lead not in ([], ["think"]):
             return f"unexpected order of tags: {', '.join(names)}"
         return "" if self.read(segment.text).kind != "invalid" else self.read(segment.text).text

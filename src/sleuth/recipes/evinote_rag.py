@@ -36,6 +36,7 @@ def protocol(notes: str, note: str = "summary") -> SearchTags:
     return SearchTags(
         instruction=_SEARCH + notes + _ANSWER,
         note=note,
+        think_before_note=True,  # ours: the paper's schema does not say which comes first after a result
         invalid_message=search_r1.INVALID,
         script=SCRIPT,
     )
@@ -87,6 +88,7 @@ CPU = PAPER.but(
             "with * and what is uncertain or missing with -. Give the final answer in <answer></answer>."
         ),
         note="summary",
+        think_before_note=True,
         invalid_message="\nI must search or answer.\n",
         script=SCRIPT,
     ),
