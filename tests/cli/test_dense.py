@@ -76,6 +76,22 @@ def test_words_indexed_again_without_their_vectors(
     assert run(capsys, "search", index, "Curie", "--retriever", "bm25")[0] == 0
 
 
+@needs_model
+def test_verify_reads_the_vectors_too(source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    index = tmp_path / "index"
+    assert run(capsys, "index", source, "-o", str(index), "--dense", "minilm")[0] == 0
+    assert run(capsys, "index", "-o", str(index), "--verify")[0] == 0
+    assert run(capsys, "index", "-o", str(index / "dense"), "--verify")[0] == 0
+    (file,) = index.glob("dense/index-*/vectors.f32")
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    for damaged in (index, index / "dense"):
+        code, out, err = run(capsys, "index", "-o", str(damaged), "--verify")
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert "vectors.f32: is not the file that the build wrote" in err
+
+
 def test_an_encoder_that_cannot_be_used_is_told_before_anything_is_built(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
 ):

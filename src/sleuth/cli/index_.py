@@ -96,8 +96,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from sleuth.retrievers.bm25_index.verify import verify_index
+    from sleuth.retrievers.dense_index.verify import verify_vectors
+    from sleuth.retrievers.opening import held
 
-    manifest = verify_index(arguments.output)
+    holds = held(arguments.output)
+    manifest = verify_vectors(arguments.output) if holds == "dense" else verify_index(arguments.output)
+    if holds == "hybrid":
+        verify_vectors(arguments.output, manifest.sha256)
     if arguments.json:
         print_json(
             {"index": str(arguments.output), "passages": manifest.num_passages, "sha256": manifest.sha256}
