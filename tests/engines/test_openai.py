@@ -268,6 +268,35 @@ def test_failures_are_one_line_errors(serve: Any, answer: Answer, message: str) 
     assert len(endpoint.seen) <= 2
 
 
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_one_request_that_is_refused_among_others_is_its_own_fault(serve: Any, status: int) -> None:
+    def answer(path: str, body: dict[str, Any]) -> Answer:
+        if "forbidden" in body["messages"][0]["content"]:
+            return status, {"error": {"message": "content filter"}}
+        return 200, chat_reply("ok")
+
+    endpoint = serve(answer)
+    engine = connect(endpoint)
+    texts = ["fine", "forbidden", "fine"]
+    requests = [Request([5], messages=(Message("user", text),)) for text in texts]
+    first, refused, last = engine.generate(requests, Sampling())
+    assert (first.text, first.fault, last.text, last.fault) == ("ok", "", "ok", "")
+    assert (refused.tokens, refused.text, refused.stop) == ((), "", "")
+    assert refused.fault == f"{engine.name} refused the request: status {status}: content filter"
+    assert len(endpoint.seen) == 3  # not asked again: it would be refused again
+    # An endpoint that has not answered anything yet may refuse for any reason.
+    with pytest.raises(EngineError, match="content filter"):
+        connect(endpoint).generate(requests[1:2], Sampling())
+
+
+def test_a_model_that_is_gone_ends_the_work(serve: Any) -> None:
+    answers = iter([(200, chat_reply("ok")), (404, {"error": {"message": "no such model"}})])
+    engine = connect(serve(lambda path, body: next(answers)))
+    assert engine.generate([Request([5], messages=CHAT)], Sampling())[0].text == "ok"
+    with pytest.raises(EngineError, match="no such model"):
+        engine.generate([Request([5], messages=CHAT)], Sampling())
+
+
 def test_silent_server_times_out(serve: Any) -> None:
     def slow(path: str, body: dict[str, Any]) -> Answer:
         time.sleep(0.5)

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from sleuth.engines.base import Request, Sampling
+from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.protocols.plain_rag import PlainRAG
@@ -51,6 +51,25 @@ def play(
 
 
 SEARCH, ANSWER = "<think>t</think><search>ann</search>", "<evaluate>Doc 1</evaluate><answer>Ann</answer>"
+
+
+class Refusing(ScriptedEngine):
+    """Will not write a turn for a question that holds "forbidden", once it has searched."""
+
+    def _answer(self, request: Request, sampling: Sampling) -> Completion:
+        if "forbidden" in self.tokenizer.decode(request.tokens) and len(request.messages) > 1:
+            return Completion((), (), "", (), "", "content filter")
+        return super()._answer(request, sampling)
+
+
+def test_a_turn_that_nobody_would_write_fails_its_episode_alone():
+    questions = [Question("q1", "Who?", ("Ann",)), Question("q2", "Who is forbidden?", ("Ann",))]
+    (fine,), (failed,) = run_episodes(
+        questions, protocol=PROTOCOL, engine=Refusing([SEARCH, ANSWER]), retriever=Shelf(), limits=Limits()
+    )
+    assert (fine.answer, fine.fault, fine.ending) == ("Ann", "", "answered")
+    assert (failed.answer, failed.fault, failed.ending) == (None, "content filter", "fault")
+    assert [s.author for s in failed.segments] == ["prompt", "policy", "world"]
 
 
 def test_search_then_answer():

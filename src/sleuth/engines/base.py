@@ -63,6 +63,8 @@ class Completion:
     ends: tuple[int, ...]
     """len(text) after each token."""
     stop: StopReason
+    fault: str = ""
+    """Why nobody would write this one, such as an endpoint's content filter; the rest is then empty."""
 
 
 Reply = Callable[[Sequence[tuple[int, Completion]]], Sequence[tuple[int, Request]]]

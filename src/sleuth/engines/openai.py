@@ -32,8 +32,16 @@ _BUSY = {408, 425, 429, 500, 502, 503, 504, 529}
 """Statuses after which the same request may succeed."""
 
 
+_ITS_CONTENT = {400, 413, 422}
+"""Those of them, and the one for a long body, by which it may mean what is in the request: a content filter, a length."""
+
+
 class _RefusedError(Exception):
     """The endpoint does not take this form of request; the text is its own message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"status {status}: {message}")
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,10 @@ class OpenAIEngine(Engine):
         return super().describe() | {"api": self.api}
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """Continue every context; see Engine. Raises EngineError when the endpoint cannot or will not."""
+        """Continue every context; see Engine. Raises EngineError when the endpoint cannot or will not.
+
+        A single request that it refuses, while it answers others, gives a completion with a fault.
+        """
         length = self.context_length
 
         def answer(request: Request) -> Completion:
@@ -155,6 +166,9 @@ class OpenAIEngine(Engine):
             try:
                 reply = self._post(form.path, self._body(form, request, sampling))
             except _RefusedError as refusal:
+                if self._settled and refusal.status in _ITS_CONTENT:
+                    # Others of this form were answered: one question must not end an evaluation, now and each time it is resumed.
+                    return Completion((), (), "", (), "", f"{self.name} refused the request: {refusal}")
                 if self._settled or len(self._forms) == 1:
                     raise EngineError(f"{self.name} refused the request: {refusal}") from refusal
                 self._forms.pop(0)
@@ -227,8 +241,8 @@ class OpenAIEngine(Engine):
                 if response.status_code == 200:
                     return response.json()
                 problem = f"status {response.status_code}: {_message(response)}"
-                if response.status_code in _REFUSED:
-                    raise _RefusedError(problem)
+                if response.status_code in _REFUSED | _ITS_CONTENT:
+                    raise _RefusedError(response.status_code, _message(response))
                 if response.status_code not in _BUSY:
                     break
                 wait = retry_after(response.headers.get("Retry-After", ""))

@@ -206,7 +206,9 @@ def _note(found: list[dict[str, str | None] | str], index: int, name: str, reply
     answers = found[index]
     if isinstance(answers, str):
         return
-    if reply.stop == "context" and not reply.tokens:
+    if reply.fault:
+        found[index] = f"the answer from the {name} alone: {reply.fault}"
+    elif reply.stop == "context" and not reply.tokens:
         found[index] = f"no room in the context for the answer from the {name} alone"
     else:
         answers[name] = _stated(reply.text)

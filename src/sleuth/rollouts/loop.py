@@ -143,6 +143,9 @@ def _react(ready: Sequence[tuple[Episode, Completion]], tokenizer: Tokenizer) ->
     """Read what was written, and let the world reply."""
     searching: list[tuple[Episode, str]] = []
     for episode, completion in ready:
+        if completion.fault:
+            episode.fail(completion.fault)
+            continue
         decision = episode.hear(completion)
         if episode.ending is not None:
             continue

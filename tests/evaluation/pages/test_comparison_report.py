@@ -220,7 +220,7 @@ def test_ten_thousand_questions_are_at_most_ten_megabytes(world: Any, tmp_path: 
         _multiply(folder, count)
     path = tmp_path / "report.html"
     html = written(folders, path)
-    assert "2 evaluations on 10000 questions" in html
+    assert "2 evaluations on 10,000 questions" in html
     assert path.stat().st_size <= 10_000_000
     # The browser has as much to lay out for 10,000 questions as for 100.
     assert len(Page(html).tags) < 20_000
