@@ -49,3 +49,12 @@ def test_without_a_total_or_not_at_all(capsys: pytest.CaptureFixture[str], clock
         shown.tell(300)
         silent.tell(300)
     assert told(capsys) == ["300 vectors, 10 a second"]
+
+
+def test_what_was_there_already_is_not_part_of_the_rate(
+    capsys: pytest.CaptureFixture[str], clock: list[float]
+):
+    with Meter("passages", 2_000, start=1_000) as shown:
+        clock[0] = 30
+        shown.tell(1_300)
+    assert told(capsys) == ["1,300 passages, 10 a second, about 70 s left"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.text import counted
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from sleuth.cli.meter import Meter
     from sleuth.corpora.volume import Volume
     from sleuth.encoders.base import Encoder
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 _WITHOUT_SOURCES = ("delete", "delete_file", "compact", "verify")
 SKIPPED_NAMED = 10
 """Unusable records that are named one by one."""
-_STAGES = {"passages": "storing passages", "vectors": "encoding passages", "index": "grouping vectors"}
+_STAGES = {"passages": "passages stored", "vectors": "passages encoded", "index": "vectors grouped"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -278,14 +277,10 @@ def _add_vectors(output: Path, sha256: str, encoder: Encoder | None, *, silent: 
     if encoder is None:
         _warn_of_old_vectors(output, sha256)
         return {}
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from sleuth.retrievers.dense_index.build import build_dense
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=silent, transient=True) as progress:
-        info = build_dense(output, output / DENSE, encoder, progress=_bars(progress))
+    with ExitStack() as shown:
+        info = build_dense(output, output / DENSE, encoder, progress=_meters(shown, silent))
     if info.num_resumed:
         warn(f"{info.num_resumed:,} vectors were there already and are kept")
     made = info.manifest
@@ -298,12 +293,17 @@ def _add_vectors(output: Path, sha256: str, encoder: Encoder | None, *, silent: 
     }
 
 
-def _bars(progress: Progress) -> Any:
-    """A listener to build_dense that shows a bar for each stage."""
-    tasks = {stage: progress.add_task(text, visible=False) for stage, text in _STAGES.items()}
+def _meters(shown: ExitStack, silent: bool) -> Callable[[str, int, int], None]:
+    """A listener to build_dense with a meter for each stage; `shown` closes the last one."""
+    from sleuth.cli.meter import Meter
+
+    meters: dict[str, Meter] = {}
 
     def tell(stage: str, done: int, total: int) -> None:
-        progress.update(tasks[stage], completed=done, total=total or None, visible=True)
+        if stage not in meters:
+            shown.close()
+            meters[stage] = shown.enter_context(Meter(_STAGES[stage], total, start=done, silent=silent))
+        meters[stage].tell(done)
 
     return tell
 

@@ -13,15 +13,15 @@ SECONDS_BETWEEN_LINES = 30.0
 class Meter:
     """Shows a count of `unit`s on standard error with its rate and, if the total is known, the time left.
 
-    total: about how many there will be; 0 = not known.
+    total: about how many there will be; 0 = not known. start: how many there are already.
     """
 
-    def __init__(self, unit: str, total: int = 0, *, silent: bool = False) -> None:
+    def __init__(self, unit: str, total: int = 0, *, start: int = 0, silent: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         self._unit, self._total = unit, total
-        self._last = (time.monotonic(), 0)
+        self._last = (time.monotonic(), start)
         console = Console(stderr=True)
         self._is_log = not (silent or console.is_terminal)
         times = (TimeRemainingColumn(), TextColumn("left")) if total else (TimeElapsedColumn(),)
