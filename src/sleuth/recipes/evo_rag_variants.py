@@ -6,10 +6,10 @@ from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.protocols.evo_rag import EvoRAG
 from sleuth.recipe import Recipe
+from sleuth.recipes.cpu_scale import SEARCH_AGENT
 from sleuth.recipes.evo_rag import ALGORITHM, CURRICULUM, PAPER, REWARD
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.hybrid import Hybrid
-from sleuth.scale import Scale
 
 
 def _with(name: str, **changes: object) -> Recipe:
@@ -58,24 +58,14 @@ CPU = PAPER.but(
         REWARD, curriculum=replace(CURRICULUM, max_steps=5), encoder=LexicalEncoder(), rule="factbook"
     ),
     algorithm=replace(ALGORITHM, update_pairs=8, questions=0, dev_questions=40),
-    scale=Scale(
-        model="smollm2-135m-instruct",
-        train_data="factbook:train",
-        eval_data="factbook:dev",
-        top_k=2,
+    scale=replace(
+        SEARCH_AGENT,
         max_steps=5,
-        max_new_tokens=80,
-        max_passage_tokens=256,
-        max_context=1536,
         warm_start_examples=120,
-        warm_start_batch=4,
-        warm_start_lr=1e-4,
         steps=4,
         batch=6,
-        rollout_batch=50,
-        micro_batch_tokens=2048,
         lr=5e-6,
-        eval_questions=100,
+        lr_warmup=0.0,
         save_every=1,
     ),
 )
