@@ -42,7 +42,7 @@ MAX_TERMS = 1024
 PRUNE_FROM = 250_000
 """Passages; in a smaller index reading every list costs less than finding out which can be skipped."""
 
-LOOK_UP_FROM = 1000
+LOOK_UP_FROM = 3000
 """Passages that hold a word from which on its best score is looked up, once."""
 
 READ_WHOLE = 16 << 20
