@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from sleuth.encoders.cross_encoder import CrossEncoder
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.errors import ConfigError
 from sleuth.judges.llm import LLMJudge
@@ -12,8 +13,11 @@ from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.hybrid import Hybrid
+from sleuth.retrievers.rerank import Rerank
 from sleuth.rewards.arena import ArenaReward
+from sleuth.rewards.curriculum import Curriculum
 from sleuth.rewards.evinote import EviNoteReward
+from sleuth.rewards.evo_rag import EvoRAGReward
 
 CPU = load_recipe("eval-rar/cpu")
 
@@ -116,6 +120,18 @@ def test_parts_that_cannot_go_in(recipe: str, settings: list[str], message: str)
 def test_wrong_settings_are_one_clear_error(setting: str, message: str):
     with pytest.raises(ConfigError, match=message):
         CPU.with_settings([setting])
+
+
+def test_settings_reach_the_default_parts_of_a_part_put_in_by_name():
+    small = load_recipe("search-r1/cpu")
+    reranked = small.with_settings(
+        ["retriever=rerank", "retriever.model.model=mine", "retriever.retriever=hybrid"]
+    )
+    assert reranked.retriever == Rerank(Hybrid(), CrossEncoder("mine"))
+    assert small.with_settings(["reward=evo-rag", "reward.curriculum.stage=2"]).reward == EvoRAGReward(
+        Curriculum(stage=2)
+    )
+    assert Recipe.from_dict(reranked.to_dict()) == reranked
 
 
 def test_unknown_keys_and_parts_in_json():

@@ -237,13 +237,18 @@ def _value(current: Any, hint: Any, change: _Changes, key: str) -> Any:
 
 def _filled(kind: type[Any], change: _Changes, key: str) -> Any:
     """A part put in by name, with the settings given for it."""
-    values = _values(kind, {f.name: f.default for f in fields(kind)}, change, key)
+    values = _values(kind, {f.name: _default(f) for f in fields(kind)}, change, key)
     missing = [f.name for f in fields(kind) if f.init and f.name not in values and _has_no_default(f)]
     if missing:
         raise ConfigError(
             f"{change.value!r} as {key} needs {' and '.join(f'{key}.{name}=…' for name in missing)}"
         )
     return kind(**values)
+
+
+def _default(setting: Field[Any]) -> Any:
+    """What a field holds unless told otherwise; MISSING if it must be told."""
+    return setting.default if setting.default_factory is MISSING else setting.default_factory()
 
 
 def _has_no_default(setting: Field[Any]) -> bool:

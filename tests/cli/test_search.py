@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from sleuth.cli import main
+from sleuth.encoders.cross_encoder import CrossEncoder
 from sleuth.types import Passage
+from support.cross_encoder import save_cross_encoder
 from support.towns import write_towns
 
 
@@ -45,12 +47,38 @@ def test_settings_are_the_retrievers_own(tmp_path: Path, capsys: pytest.CaptureF
     assert scores["2"] > scores["0"]
 
 
+def test_a_cross_encoder_puts_in_order_what_was_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, index = tmp_path / "letters.jsonl", str(tmp_path / "index")
+    texts = {name: f"x {name}" for name in "abcdef"}
+    source.write_text("\n".join(json.dumps({"id": n, "title": "", "text": t}) for n, t in texts.items()))
+    assert main(["index", str(source), "-o", index]) == 0
+    model = str(save_cross_encoder(tmp_path, num_labels=1))
+    scores = dict(
+        zip(texts, CrossEncoder(model).score([("x", text) for text in texts.values()]), strict=True)
+    )
+    capsys.readouterr()
+
+    def found(*options: str) -> list[str]:
+        assert main(["search", index, "x", "--json", "--rerank", model, *options]) == 0
+        return [hit["id"] for hit in json.loads(capsys.readouterr().out)]
+
+    best = sorted(texts, key=lambda name: -scores[name])
+    assert found("-k", "6") == best
+    assert best != sorted(texts)  # the order of words alone: all tie
+    assert found("-k", "1", "--rerank-depth", "3") == [name for name in best if name in "abc"][:1]
+    assert main(["search", index, "x", "--rerank", str(tmp_path / "none")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [
         (["--retriever", "qdrnt"], "did you mean 'qdrant'?"),
         (["--retriever", "bm25", "--set", "title_bost=1"], "did you mean 'title_boost'?"),
         (["--set", "title_boost=1"], "--set needs --retriever"),
+        (["--rerank-depth", "9"], "--rerank-depth needs --rerank"),
         (["--retriever", "bm25", "--set", "path=/elsewhere"], ""),
     ],
 )

@@ -15,6 +15,7 @@ from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.rerank import Rerank
 from sleuth.types import Hit, Passage, Question
+from support.cross_encoder import save_cross_encoder
 
 
 @dataclass(frozen=True)
@@ -34,28 +35,6 @@ class Fixed(Retriever):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> CrossEncoder:
     return CrossEncoder(str(save_cross_encoder(tmp_path_factory.mktemp("cross"), num_labels=1)))
-
-
-def save_cross_encoder(folder: Path, num_labels: int) -> Path:
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-        num_labels=num_labels,
-        initializer_range=1.0,
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return folder
 
 
 def test_order_is_the_cross_encoders(model: CrossEncoder):

@@ -20,6 +20,11 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from sleuth.encoders.cross_encoder import CrossEncoder
+from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.rerank import Rerank
+from support.cross_encoder import save_cross_encoder
+
 HELD = """
 limits = Limits(max_batch=1, max_searches=1, max_waiting=2)
 class Held(Retriever):
@@ -293,6 +298,20 @@ def test_starting_what_cannot_be_served(index: Path, tmp_path: Path):
             assert words in done.stderr
             assert done.stderr.count("\n") == 1
             assert done.stderr.startswith("sleuth: ")
+
+
+def test_what_was_found_is_put_in_order_by_a_cross_encoder(
+    start: Callable[..., Any], index: Path, tmp_path: Path
+):
+    model = str(save_cross_encoder(tmp_path, num_labels=1))
+    reply = start("--rerank", model).post({"queries": ["a houses"], "topk": 9, "return_scores": True})
+    served = [(hit["document"]["id"], hit["score"]) for hit in reply.json()["result"][0]]
+    here = Rerank(BM25.open(index), CrossEncoder(model)).search(["a houses"], 9)[0]
+    assert {name for name, _ in served} == {hit.passage.id for hit in here}
+    assert [score for _, score in served] == pytest.approx([hit.score for hit in here], abs=1e-5)
+    assert len(served) == 9
+    done = run(str(index), "--port", "0", "--rerank", str(tmp_path / "none"))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
 
 
 async def ask_one(address: Any, query: str, line: str) -> tuple[int, str]:

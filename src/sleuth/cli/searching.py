@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from sleuth.errors import ConfigError
+
 if TYPE_CHECKING:
     from sleuth.retrievers.base import Retriever
 
+DEPTH = 50
+"""Passages that a cross-encoder reads for each query, unless told otherwise."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Index, retriever, its settings."""
+    """Index, retriever, its settings, reranking."""
     parser.add_argument(
         "index", metavar="DIR", help="an index built by 'sleuth index', or the address of a search engine"
     )
@@ -24,11 +29,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of that retriever"
     )
+    parser.add_argument(
+        "--rerank",
+        metavar="MODEL",
+        help="a cross-encoder, by name or folder, that puts in order what was found",
+    )
+    parser.add_argument(
+        "--rerank-depth", type=int, metavar="N", help=f"passages it reads for each query (default {DEPTH})"
+    )
 
 
 def opened(arguments: argparse.Namespace) -> Retriever:
     """The retriever that was asked for. ConfigError for a name or setting that does not exist."""
-    from sleuth.errors import ConfigError
+    if arguments.rerank is None:
+        if arguments.rerank_depth is not None:
+            raise ConfigError("--rerank-depth needs --rerank")
+        return _found_by(arguments)
+    from sleuth.encoders.cross_encoder import CrossEncoder, load
+    from sleuth.retrievers.rerank import Rerank
+
+    depth = DEPTH if arguments.rerank_depth is None else arguments.rerank_depth
+    reranking = Rerank(_found_by(arguments), CrossEncoder(arguments.rerank), depth)
+    load(arguments.rerank)  # a name that does not work is told now, not at the first query
+    return reranking
+
+
+def _found_by(arguments: argparse.Namespace) -> Retriever:
+    """Who finds the passages."""
     from sleuth.retrievers.opening import WAYS, open_retriever
 
     name: str = arguments.retriever

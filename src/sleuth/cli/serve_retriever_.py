@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -71,9 +72,15 @@ def run(arguments: argparse.Namespace) -> int:
         listening,
         limits,
         arguments.workers,
-        lambda identity: print(f"ready: {identity.get('num_passages', '?')} passages", flush=True),
+        lambda identity: print(f"ready: {_num_passages(identity)} passages", flush=True),
     )
     return 0
+
+
+def _num_passages(identity: Mapping[str, str]) -> str:
+    """Passages of the index, whichever of several retrievers tells it; "?" for a search engine that does not say."""
+    told = (value for name, value in identity.items() if name.rpartition(".")[2] == "num_passages")
+    return next(told, "?")
 
 
 def _given(arguments: argparse.Namespace, settings: type) -> dict[str, Any]:
