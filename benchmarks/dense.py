@@ -1,4 +1,4 @@
-"""Dense search at scale: faiss IVF-SQ8 as this project keeps it (mapped) beside faiss Flat, on real vectors.
+"""Dense search at scale: both of this project's approximate backends beside faiss Flat, on real vectors.
 
     python benchmarks/dense.py INDEX QUESTIONS.jsonl[.xz] … [--vectors N] [--json FILE]
 
@@ -26,13 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sleuth.encoders.opening import open_encoder
-from sleuth.retrievers.dense_index import faiss_index
-from sleuth.retrievers.dense_index.build import sample_queries, top
-from sleuth.retrievers.dense_index.index import COARSE
+from sleuth.retrievers.dense_index import faiss_index, rescoring
+from sleuth.retrievers.dense_index.build import CANDIDATES, sample_queries, top
+from sleuth.retrievers.dense_index.index import TIE_ROOM, Searcher, rescored
 from sleuth.retrievers.dense_index.manifest import dense_folder, read_dense_manifest
-from sleuth.retrievers.dense_index.vectors import VECTORS, open_vectors, recall, search_exact
+from sleuth.retrievers.dense_index.vectors import VECTORS, Vectors, open_vectors, recall, search_exact
 from sleuth.retrievers.index_files.passages import PassageReader
 
+CODINGS = {"pq-sq8": "", "ivf-sq8": "SQ8"}
+"""Backend → how faiss is told to code its vectors; "" = as the dimension asks for."""
 TOP_K = 10
 BATCH = 64
 NOISE = 0.48
@@ -65,10 +67,14 @@ def main() -> None:
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Prepare, measure both, compare."""
     told = prepare(options, folder)
-    engines = {name: in_child("--search", name, str(folder)) for name in ("flat", "sleuth")}
-    flat, ours = engines["flat"], engines["sleuth"]
-    ratios = {key: ours[key] / flat[key] for key in ours if key.endswith("queries_per_s")}
-    ratios |= {key: flat[key] / ours[key] for key in ours if key.endswith("_ms")}
+    engines = {name: in_child("--search", name, str(folder)) for name in ("flat", *CODINGS)}
+    flat = engines["flat"]
+    ratios = {
+        name: {key: ours[key] / flat[key] for key in ours if key.endswith("queries_per_s")}
+        | {key: flat[key] / ours[key] for key in ours if key.endswith("_ms")}
+        for name, ours in engines.items()
+        if name != "flat"
+    }
     return told | {
         "top_k": TOP_K,
         "cores": len(os.sched_getaffinity(0)),
@@ -76,6 +82,19 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "engines": engines,
         "times_better_than_flat": ratios,
     }
+
+
+def coded(name: str, dimension: int) -> str:
+    """How a backend codes vectors."""
+    return CODINGS[name] or faiss_index.compressed(dimension)
+
+
+def searcher(name: str, folder: Path, count: int, dimension: int) -> Searcher:
+    """A backend over the files that `prepare` made, opened as an index opens it."""
+    index = faiss_index.load(folder / name, count, dimension, mapped=name == "ivf-sq8")
+    if name == "ivf-sq8":
+        return lambda queries, k, nprobe: faiss_index.search(index, queries, k + TIE_ROOM, nprobe)
+    return rescored(index, rescoring.Codes(folder, count, dimension), CANDIDATES)
 
 
 def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -92,21 +111,15 @@ def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     np.save(folder / "queries.npy", queries, allow_pickle=False)
     truth = [top(found, TOP_K) for found in search_exact(vectors, queries, TOP_K)]
     np.save(folder / "truth.npy", np.array(truth), allow_pickle=False)
-    start = time.perf_counter()
-    lists = faiss_index.build(vectors, "SQ8", folder / COARSE)
-    build_s = time.perf_counter() - start
     # As a build does it: by the first words of passages, not by the questions that are measured.
     reader = PassageReader(files, manifest.num_passages)
     asked = encoder.encode_queries(sample_queries(reader, replace(manifest, num_passages=len(real))))
     right = [top(found, TOP_K) for found in search_exact(vectors, asked, TOP_K)]
-    index = faiss_index.load(folder / COARSE, count, manifest.dimension, mapped=True)
-    nprobe, sampled = faiss_index.tune(
-        lambda some, nprobe: [top(f, TOP_K) for f in faiss_index.search(index, some, TOP_K, nprobe)],
-        asked,
-        right,
-        lists,
-    )
-    (folder / "nprobe").write_text(str(nprobe))
+    start = time.perf_counter()
+    rescoring.write_codes(vectors, folder)
+    codes_s = time.perf_counter() - start
+    backends = {name: build(name, vectors, asked, right, folder) for name in CODINGS}
+    backends["pq-sq8"]["build_s"] += codes_s
     return {
         "vectors": count,
         "real_vectors": min(count, len(real)),
@@ -114,11 +127,34 @@ def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "dimension": manifest.dimension,
         "encoder": manifest.encoder,
         "queries": len(queries),
+        "backends": backends,
+    }
+
+
+def build(
+    name: str,
+    vectors: Vectors,
+    asked: NDArray[np.float32],
+    right: list[NDArray[np.int64]],
+    folder: Path,
+) -> dict[str, Any]:
+    """Build and tune one backend in `folder`."""
+    start = time.perf_counter()
+    count, dimension = vectors.shape
+    lists = faiss_index.build(vectors, coded(name, dimension), folder / name)
+    seconds = time.perf_counter() - start
+    find = searcher(name, folder, count, dimension)
+    nprobe, sampled = faiss_index.tune(
+        lambda some, nprobe: [top(found, TOP_K) for found in find(some, TOP_K, nprobe)], asked, right, lists
+    )
+    (folder / f"{name}.nprobe").write_text(str(nprobe))
+    size = (folder / name).stat().st_size
+    return {
         "lists": lists,
         "nprobe": nprobe,
         "recall_on_sample": sampled,
-        "build_s": build_s,
-        "index_bytes": (folder / COARSE).stat().st_size,
+        "build_s": seconds,
+        "index_bytes": size,
     }
 
 
@@ -159,13 +195,13 @@ def measure(engine: str, folder: Path) -> dict[str, float]:
         index.add(np.fromfile(folder / VECTORS, dtype="<f4").reshape(count, dimension))
         nprobe = 0
     else:
-        index = faiss_index.load(folder / COARSE, count, dimension, mapped=True)
-        nprobe = int((folder / "nprobe").read_text())
+        find_ours = searcher(engine, folder, count, dimension)
+        nprobe = int((folder / f"{engine}.nprobe").read_text())
 
     def find(some: NDArray[np.float32]) -> list[NDArray[np.int64]]:
         if engine == "flat":
             return list(index.search(some, TOP_K)[1])
-        return [top(found, TOP_K) for found in faiss_index.search(index, some, TOP_K, nprobe)]
+        return [top(found, TOP_K) for found in find_ours(some, TOP_K, nprobe)]
 
     opened = time.perf_counter() - start
     found = [rows for i in range(0, len(queries), BATCH) for rows in find(queries[i : i + BATCH])]

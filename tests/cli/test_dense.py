@@ -65,8 +65,26 @@ def test_a_log_hears_how_far_encoding_is(
     monkeypatch.setattr("sleuth.cli.meter.SECONDS_BETWEEN_LINES", 0.0)
     _, _, err = run(capsys, "index", source, "-o", str(tmp_path / "i"), "--dense", "minilm")
     assert "sleuth: 3 passages encoded" in err
+    assert "vectors of 384 dimensions take up to 1 MB of disk" in err
     _, _, err = run(capsys, "index", source, "-o", str(tmp_path / "j"), "--dense", "minilm", "--json")
     assert err == ""
+
+
+@needs_model
+def test_how_vectors_are_kept_can_be_chosen(capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str):
+    pytest.importorskip("faiss")
+    index = str(tmp_path / "i")
+    for backend in ("exact", "ivf-sq8", "pq-sq8"):
+        code, out, _ = run(
+            capsys, "index", source, "-o", index, "--dense", "minilm", "--backend", backend, "--json"
+        )
+        assert (code, json.loads(out)["backend"]) == (0, backend)
+        _, out, _ = run(
+            capsys, "search", index, "birthplace of the discoverer of radium", "-k", "1", "--json"
+        )
+        assert json.loads(out)[0]["id"] == "curie"
+    code, _, err = run(capsys, "index", source, "-o", index, "--backend", "exact")
+    assert (code, err) == (1, "sleuth: --backend is about vectors: it needs --dense\n")
 
 
 @needs_model

@@ -65,6 +65,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ENCODER",
         help="index vectors as well: minilm, e5-base-v2, bge-base-en-v1.5, dpr, a Hugging Face name or a folder",
     )
+    parser.add_argument(
+        "--backend",
+        choices=("exact", "ivf-sq8", "pq-sq8"),
+        help="how vectors are kept (default: exact up to 200,000 passages, then pq-sq8)",
+    )
     parser.add_argument("--strict", action="store_true", help="stop at the first unusable record")
     parser.add_argument("--json", action="store_true", help="machine-readable summary")
 
@@ -78,10 +83,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("nothing to index: name a SRC, --wiki18 FILE, or --delete ID")
     if arguments.verify:
         return _verify(arguments)
+    if arguments.backend and arguments.dense is None:
+        raise ConfigError("--backend is about vectors: it needs --dense")
     encoder = _encoder(arguments.dense) if arguments.dense is not None else None
     work = _compact if arguments.compact else _delete if other else _index
     summary, lines, sha256 = work(arguments)
-    vectors = _add_vectors(arguments.output, sha256, encoder, silent=arguments.json)
+    vectors = _add_vectors(arguments, sha256, encoder, summary["passages"])
     if arguments.json:
         print_json(summary | vectors)
         return 0
@@ -226,7 +233,25 @@ def _tell_forecast(size: Volume | None, output: Path) -> None:
         f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: takes up to {_shown(needed.memory)} "
         f"of memory and {_shown(needed.disk)} of disk, of which {_shown(free)} are free"
     )
-    if needed.disk > free:
+    _warn_of_little_room(needed.disk, free, output)
+
+
+def _tell_vector_forecast(num_passages: int, dimension: int, arguments: argparse.Namespace) -> None:
+    """The same for vectors."""
+    from sleuth.retrievers.bm25_index.forecast import free_bytes
+    from sleuth.retrievers.dense_index.forecast import forecast_vectors
+
+    needed = forecast_vectors(num_passages, dimension, arguments.backend)
+    free = free_bytes(arguments.output)
+    warn(
+        f"vectors of {dimension} dimensions take up to {_shown(needed.disk)} of disk, of which {_shown(free)} are free, "
+        f"and {_shown(needed.memory)} of memory beside the encoder"
+    )
+    _warn_of_little_room(needed.disk, free, arguments.output)
+
+
+def _warn_of_little_room(needed: int, free: int, output: Path) -> None:
+    if needed > free:
         warn(f"the disk of {output} may be too small")
 
 
@@ -270,17 +295,28 @@ def _encoder(name: str) -> Encoder:
     return encoder
 
 
-def _add_vectors(output: Path, sha256: str, encoder: Encoder | None, *, silent: bool) -> dict[str, Any]:
-    """Index the vectors of the passages in `output`; what to tell of them, nothing without an encoder."""
+def _add_vectors(
+    arguments: argparse.Namespace, sha256: str, encoder: Encoder | None, num_passages: int
+) -> dict[str, Any]:
+    """Index the vectors of the passages in the index; what to tell of them, nothing without an encoder."""
     from sleuth.retrievers.index_files.publish import DENSE
 
+    output: Path = arguments.output
     if encoder is None:
         _warn_of_old_vectors(output, sha256)
         return {}
     from sleuth.retrievers.dense_index.build import build_dense
 
+    if not arguments.json:
+        _tell_vector_forecast(num_passages, encoder.dimension, arguments)
     with ExitStack() as shown:
-        info = build_dense(output, output / DENSE, encoder, progress=_meters(shown, silent))
+        info = build_dense(
+            output,
+            output / DENSE,
+            encoder,
+            backend=arguments.backend,
+            progress=_meters(shown, arguments.json),
+        )
     if info.num_resumed:
         warn(f"{info.num_resumed:,} vectors were there already and are kept")
     made = info.manifest

@@ -52,9 +52,7 @@ STEP = 512
 """Passages encoded at a time; also how often progress is told, and half of what a kill may cost."""
 EXACT_UP_TO = 200_000
 """Passages; so many are searched exactly in tens of milliseconds."""
-IN_MEMORY_UP_TO = 5_000_000
-"""Passages; beyond, only compressed vectors are held in memory, and scores computed from the file."""
-CANDIDATES = 400
+CANDIDATES = 800
 """Passages scored again for a query where vectors are compressed."""
 SAMPLE = 200
 """Queries by which recall is measured."""
@@ -91,7 +89,7 @@ def build_dense(
     """Index the vectors of passages in `directory`, replacing an index of vectors that is there.
 
     `source` is a stream of passages, or the directory of an index of words, whose passage files are
-    then shared and not copied. backend: None = exact up to EXACT_UP_TO, else by faiss. Memory: one
+    then shared and not copied. backend: None = exact up to EXACT_UP_TO, else pq-sq8. Memory: one
     step of passages and, with faiss, the coded vectors. Until the last step, and if anything fails,
     an existing index stays as it was.
     Raises RetrievalError if there are no passages or `directory` cannot be used, EngineError if the
@@ -116,6 +114,11 @@ def build_dense(
     except OSError as error:
         raise RetrievalError(f"building index {str(directory)!r} failed: {error}") from error
     return DenseInfo(directory, manifest, num_resumed, num_duplicates)
+
+
+def default_backend(num_passages: int) -> Backend:
+    """How so many vectors are kept unless told otherwise."""
+    return "exact" if num_passages <= EXACT_UP_TO else "pq-sq8"
 
 
 def _store(
@@ -153,8 +156,7 @@ def _draft(
     encoder: Encoder, marks: NDArray[np.float16], count: int, sha256: str, backend: Backend | None
 ) -> DenseManifest:
     """The manifest as far as it is known before any passage is encoded."""
-    if backend is None:
-        backend = "exact" if count <= EXACT_UP_TO else "ivf-sq8" if count <= IN_MEMORY_UP_TO else "pq-sq8"
+    backend = backend or default_backend(count)
     return DenseManifest(
         kind=KIND,
         format=FORMAT,
@@ -197,8 +199,8 @@ def _kept(directory: Path, key: str, draft: DenseManifest) -> Iterator[Path]:
     folder.mkdir(exist_ok=True)
     lock = FolderLock(folder)
     try:
-        # At half precision where there are many: they are only read to be compressed.
-        yield folder / (HALF_VECTORS if draft.num_passages > IN_MEMORY_UP_TO else VECTORS)
+        # At half precision where they are only read to be compressed.
+        yield folder / (VECTORS if draft.backend == "exact" else HALF_VECTORS)
     finally:
         lock.release()
 

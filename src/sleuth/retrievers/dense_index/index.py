@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from sleuth.retrievers.dense_index.vectors import VECTORS, Found, open_vectors, 
 from sleuth.retrievers.index_files.manifest import check_files
 from sleuth.retrievers.index_files.passages import PassageReader
 from sleuth.types import Hit
+
+if TYPE_CHECKING:
+    import faiss
 
 COARSE = "vectors.faiss"
 TIE_ROOM = 32
@@ -47,10 +50,14 @@ def rescored_searcher(folder: Path, manifest: DenseManifest) -> Searcher:
     verified(folder, manifest, rescoring.RANGES)
     index = faiss_index.load(path, manifest.num_passages, manifest.dimension, mapped=False)
     codes = rescoring.Codes(folder, manifest.num_passages, manifest.dimension)
+    return rescored(index, codes, manifest.candidates)
+
+
+def rescored(index: faiss.IndexIVF, codes: rescoring.Codes, candidates: int) -> Searcher:
+    """`candidates` of `index`, at least four for each passage wanted, with the scores of `codes`."""
 
     def find(queries: NDArray[np.float32], k: int, nprobe: int) -> list[Found]:
-        number = max(manifest.candidates, 4 * k)
-        found = faiss_index.search(index, queries, number, nprobe)
+        found = faiss_index.search(index, queries, max(candidates, 4 * k), nprobe)
         return [(codes.score(query, rows), rows) for query, (_, rows) in zip(queries, found, strict=True)]
 
     return find
