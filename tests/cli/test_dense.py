@@ -83,6 +83,8 @@ def test_how_vectors_are_kept_can_be_chosen(capsys: pytest.CaptureFixture[str], 
             capsys, "search", index, "birthplace of the discoverer of radium", "-k", "1", "--json"
         )
         assert json.loads(out)[0]["id"] == "curie"
+    _, out, _ = run(capsys, "index", source, "-o", index, "--dense", "minilm", "--backend", "pq-sq8")
+    assert "vectors of minilm, 384 dimensions, pq-sq8\nnprobe 1 finds 100.0% of the best 10\n" in out
     code, _, err = run(capsys, "index", source, "-o", index, "--backend", "exact")
     assert (code, err) == (1, "sleuth: --backend is about vectors: it needs --dense\n")
 

@@ -95,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
     print(lines)
     if vectors:
         print("vectors of {dense}, {dimension} dimensions, {backend}".format(**vectors))
+    if vectors.get("nprobe"):
+        print("nprobe {nprobe} finds {recall:.1%} of the best 10".format(**vectors))
     if summary["passages"]:
         print(f'try: sleuth search {arguments.output} "your words"')
     return 0
