@@ -33,7 +33,7 @@ def record(run: Path, folder: Path) -> dict[str, Any]:
         "recipe": json.loads((run / "recipe.json").read_text())["name"],
         "questions": after.n,
         "warm_start_updates": sum(row["phase"] == "warm_start" for row in rows),
-        "policy_updates": sum(row["phase"] == "train" and row.get("update/made", 1) for row in rows),
+        "policy_updates": sum(int(row.get("update/made", 0)) for row in rows if row["phase"] != "warm_start"),
         "before": figures(before),
         "after": figures(after),
         "difference": {name: difference[name].to_dict() for name in METRICS if name in difference},
