@@ -114,3 +114,14 @@ def test_identity_and_json(model: CrossEncoder):
         model.model,
         "given",
     )
+
+
+def test_an_encoder_without_a_trained_output_is_refused(tmp_path: Path):
+    from transformers import BertForSequenceClassification
+
+    save_cross_encoder(tmp_path, num_labels=1)
+    BertForSequenceClassification.from_pretrained(tmp_path).bert.save_pretrained(tmp_path)
+    with pytest.raises(
+        EngineError, match=r"is no trained cross-encoder: it has no weights for classifier\.bias"
+    ):
+        CrossEncoder(str(tmp_path)).score([("a", "b")])

@@ -92,7 +92,12 @@ def load(name: str, device: str = "cpu") -> tuple[Any, Any]:
         ) from error
     with loading(name, f"cross-encoder {name!r}") as options:
         tokenizer = AutoTokenizer.from_pretrained(name, **options)
-        model = AutoModelForSequenceClassification.from_pretrained(name, dtype=torch.float32, **options)
+        model, info = AutoModelForSequenceClassification.from_pretrained(
+            name, dtype=torch.float32, output_loading_info=True, **options
+        )
+    if missing := sorted(info["missing_keys"]):
+        # transformers fills these with random numbers, and the order would be chance.
+        raise EngineError(f"{name!r} is no trained cross-encoder: it has no weights for {missing[0]}")
     if model.config.num_labels > 2:
         raise EngineError(
             f"{name!r} tells {model.config.num_labels} classes apart; a cross-encoder has 1 or 2"
