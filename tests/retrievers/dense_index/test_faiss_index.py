@@ -130,8 +130,9 @@ def test_tuning_takes_the_fewest_lists_that_reach_the_target():
         return lambda some, nprobe: [np.arange(share.get(nprobe, 0))]
 
     assert tune(finding({1: 10, 2: 70, 3: 98, 4: 99, 6: 100}), queries, truth, 64) == (4, 0.99)
-    # From 16 on a step that adds less than 0.002 is not worth its time.
-    slow = {1: 50, 2: 50, 3: 60, 4: 70, 6: 80, 8: 85, 12: 90, 16: 90, 24: 95, 32: 100}
-    assert tune(finding(slow), queries, truth, 64) == (12, 0.9)
+    # Without reaching it, an eighth of the lists, or 64 of them if that is more.
+    slow = {1: 50, 64: 90, 128: 95, 192: 96, 256: 97}
+    assert tune(finding(slow), queries, truth, 1024) == (128, 0.95)
+    assert tune(finding(slow), queries, truth, 100) == (64, 0.9)
     assert tune(finding({1: 1}), queries, truth, 1) == (1, 0.01)
     assert recall([np.arange(98)], truth) == 0.98
