@@ -82,7 +82,7 @@ CPU_SCALE = Scale(
     batch=4,
     rollout_batch=32,
     micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
-    lr=1e-5,
+    lr=3e-6,
     eval_questions=100,
     save_every=5,
 )
