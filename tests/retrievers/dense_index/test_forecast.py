@@ -21,6 +21,7 @@ def test_a_million_vectors():
     assert needed.memory == 64_000_000 + 2 * 131_072 * 1536
     assert forecast_vectors(1_000_000, 384, "ivf-sq8").memory == 64_000_000 + 65_536 * 1536 + 2 * 392_000_000
     assert forecast_vectors(200_000, 384).disk == 200_000 * 1536
+    assert forecast_vectors(1500, 384, "pq-sq8").memory == 64_000_000 + 2 * 1500 * 1536
     assert forecast_vectors(200_001, 384).disk == 200_001 * 1208
 
 

@@ -34,7 +34,7 @@ def forecast_vectors(num_passages: int, dimension: int, backend: Backend | None 
         return VectorForecast(_BESIDE, _FLOAT * numbers)
     # What the sample is copied to while centroids are placed, then the index and one block on its way into it.
     sample = _FLOAT * dimension * faiss_index.num_sampled(num_passages)
-    block = _FLOAT * dimension * faiss_index.ADD
+    block = _FLOAT * dimension * min(num_passages, faiss_index.ADD)
     coded = (numbers // 8 if backend == "pq-sq8" else numbers) + _ROW * num_passages
     codes = numbers if backend == "pq-sq8" else 0
     return VectorForecast(
