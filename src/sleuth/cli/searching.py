@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sleuth.errors import ConfigError
 
 if TYPE_CHECKING:
     from sleuth.retrievers.base import Retriever
-
-DEPTH = 50
-"""Passages that a cross-encoder reads for each query, unless told otherwise."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a cross-encoder, by name or folder, that puts in order what was found",
     )
     parser.add_argument(
-        "--rerank-depth", type=int, metavar="N", help=f"passages it reads for each query (default {DEPTH})"
+        "--rerank-depth", type=int, metavar="N", help="passages it reads for each query (default 50)"
     )
 
 
@@ -48,10 +46,10 @@ def opened(arguments: argparse.Namespace) -> Retriever:
     from sleuth.encoders.cross_encoder import CrossEncoder, load
     from sleuth.retrievers.rerank import Rerank
 
-    depth = DEPTH if arguments.rerank_depth is None else arguments.rerank_depth
-    reranking = Rerank(_found_by(arguments), CrossEncoder(arguments.rerank), depth)
+    reranking = Rerank(_found_by(arguments), CrossEncoder(arguments.rerank))
     load(arguments.rerank)  # a name that does not work is told now, not at the first query
-    return reranking
+    given = arguments.rerank_depth
+    return reranking if given is None else replace(reranking, depth=given)
 
 
 def _found_by(arguments: argparse.Namespace) -> Retriever:
