@@ -48,14 +48,17 @@ class BM25(OnDisk):
         k, queries = check_k(k), check_queries(queries)
         index = self._index
 
-        def find(some: Sequence[str]) -> list[list[Hit]]:
-            return [index.find(query, k, self.title_boost) for query in some]
-
-        if len(queries) <= SHARE or (num_threads := _num_cores()) == 1:
-            return find(queries)
         shares = [queries[i : i + SHARE] for i in range(0, len(queries), SHARE)]
-        with ThreadPoolExecutor(num_threads) as pool:
-            return [hits for found in pool.map(find, shares) for hits in found]
+
+        def find(some: Sequence[str]) -> list[list[Hit]]:
+            return index.find(some, k, self.title_boost)
+
+        if len(shares) == 1 or (num_threads := _num_cores()) == 1:
+            found = [find(some) for some in shares]
+        else:
+            with ThreadPoolExecutor(num_threads) as pool:
+                found = list(pool.map(find, shares))
+        return [hits for some in found for hits in some]
 
     def identity(self) -> dict[str, str]:
         """Engine, version, parameters and the hash of the passages."""

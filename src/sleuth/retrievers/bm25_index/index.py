@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import version
-from itertools import groupby, takewhile
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +64,7 @@ class OpenIndex:
 
     def __init__(self, directory: Path) -> None:
         self.manifest = read_manifest(directory)
-        self._limits = lru_cache(REMEMBERED_WORDS)(self._measure_limits)
+        self._term = lru_cache(REMEMBERED_WORDS)(self._make_term)
         self._clauses = lru_cache(REMEMBERED_WORDS)(self._make_clauses)
         while True:
             try:
@@ -92,38 +92,41 @@ class OpenIndex:
             )
         self._searcher, self._schema = _searcher(generation / FOLDER, self.manifest)
 
-    def find(self, query: str, k: int, title_boost: float) -> list[Hit]:
-        """The best k passages for the words of `query`, best first, ties by passage id.
+    def find(self, queries: Sequence[str], k: int, title_boost: float) -> list[list[Hit]]:
+        """The best k passages for the words of each query, best first, ties by passage id.
 
         Scores count as equal when they agree to five digits, since the last bits of a
         single-precision sum depend on how the index happens to be cut into segments.
         """
-        terms = analysis.query_terms(query)
-        if len(terms) > MAX_TERMS:
-            terms = self._rarest(terms)
         k = min(k, self.manifest.num_passages)
-        if not terms or not k:
-            return []
         try:
-            found = self._best(terms, k, title_boost)
-            rows = self._searcher.fast_field_values("row", [address for _, address in found])
+            found = [self._found(query, k, title_boost) for query in queries]
+            # For all queries at once: opening the column costs as much as reading it at a thousand places.
+            addresses = [address for some in found for _, address in some]
+            rows = iter(self._searcher.fast_field_values("row", addresses))
         except ValueError as error:
             raise RetrievalError(f"the index does not answer: {error}") from error
-        scores = [score for score, _ in found]
-        return [Hit(self._passages[row], score) for score, row in self._ranked(scores, rows)[:k]]
+        return [
+            [Hit(self._passages[row], score) for score, row in self._ranked(some, rows)[:k]] for some in found
+        ]
 
-    def _ranked(self, scores: Sequence[float], rows: Sequence[int]) -> list[tuple[float, int]]:
-        """(Score, row) with equal scores in order of id; `scores` fall. Ids are read only where scores tie."""
-        ranked: list[tuple[float, int]] = []
-        for score, group in groupby(zip(scores, rows, strict=True), key=itemgetter(0)):
-            tied = [row for _, row in group]
-            if len(tied) > 1:
-                tied.sort(key=self._passages.id)
-            ranked += [(score, row) for row in tied]
-        return ranked
+    def _found(self, query: str, k: int, title_boost: float) -> list[Found]:
+        """The best k passages and all that tie with the last of them, without the order of those that tie."""
+        words = analysis.query_terms(query)
+        if len(words) > MAX_TERMS:
+            words = self._rarest(words)
+        return self._best(words, k, title_boost) if words and k else []
+
+    def _ranked(self, found: Sequence[Found], rows: Iterator[int]) -> list[tuple[float, int]]:
+        """(Score, row), best score first, equal ones in order of id; the next of `rows` are those of `found`."""
+        ranked = [(score, row) for (score, _), row in zip(found, rows, strict=False)]
+        if len({score for score, _ in ranked}) == len(ranked):
+            return ranked
+        names = self._passages.names_of([row for _, row in ranked])
+        order = sorted((-score, name, row) for (score, row), name in zip(ranked, names, strict=True))
+        return [(-minus, row) for minus, _, row in order]
 
     def _best(self, words: list[str], k: int, title_boost: float) -> list[Found]:
-        """The best k passages and all that tie with the last of them."""
         if self._num_stored < PRUNE_FROM:
             return self._collect(_union([c for word in words for c in self._clauses(word, title_boost)]), k)
         terms = self._terms(words, title_boost)
@@ -143,30 +146,26 @@ class OpenIndex:
         while True:
             limit = min(limit, self.manifest.num_passages + 1)
             hits = self._searcher.search(query, limit, count=False).hits
-            if len(hits) <= k:
-                return [(_rounded(score), address) for score, address in hits]
-            last = _rounded(hits[k - 1][0])
-            if len(hits) < limit or _rounded(hits[-1][0]) < last:
-                break
+            last = -_rounded(hits[k - 1][0]) if len(hits) > k else 0.0
+            end = bisect_right(hits, last, min(k, len(hits)), key=lambda hit: -_rounded(hit[0]))
+            if end < limit:
+                return [(_rounded(score), address) for score, address in hits[:end]]
             limit *= _TIE_GROWTH
-        best = [(_rounded(score), address) for score, address in hits[:k]]
-        return best + [
-            (last, address) for _, address in takewhile(lambda h: _rounded(h[0]) == last, hits[k:])
-        ]
 
     def _terms(self, words: list[str], title_boost: float) -> list[pruning.Term]:
         """The words that occur, the one with the most to give first."""
-        terms = []
-        for word in words:
-            num_passages, limit, title_limit = self._limits(word)
-            if num_passages:
-                boost = title_boost if title_limit else 0.0
-                terms.append(
-                    pruning.Term(self._clauses(word, boost), num_passages, limit + boost * title_limit)
-                )
-        return sorted(terms, key=lambda term: -term.bound)
+        terms = [term for word in words if (term := self._term(word, title_boost))]
+        return sorted(terms, key=attrgetter("bound"), reverse=True)
 
-    def _measure_limits(self, word: str) -> tuple[int, float, float]:
+    def _make_term(self, word: str, title_boost: float) -> pruning.Term | None:
+        """A word with what it may give at most; None if no passage holds it."""
+        num_passages, limit, title_limit = self._limits(word)
+        if not num_passages:
+            return None
+        boost = title_boost if title_limit else 0.0
+        return pruning.Term(self._make_clauses(word, boost), num_passages, limit + boost * title_limit)
+
+    def _limits(self, word: str) -> tuple[int, float, float]:
         """How many passages hold a word, and the most it gives to any passage's score, and to any title's.
 
         For a frequent word the most it gives is looked up once: the formula's limit for endless
@@ -176,7 +175,7 @@ class OpenIndex:
         holders, in_titles = (self._searcher.doc_freq(field, word) for field in ("text", "title"))
         limit = pruning.bound(pruning.idf(holders, total), K1) if holders else 0.0
         if holders >= LOOK_UP_FROM:
-            best = self._searcher.search(_union(self._clauses(word, 0)), 1, count=False).hits
+            best = self._searcher.search(_union(self._make_clauses(word, 0)), 1, count=False).hits
             limit = min(limit, best[0][0] * pruning.SLACK) if best else 0.0
         return holders, limit, pruning.bound(pruning.idf(in_titles, total), K1) if in_titles else 0.0
 
@@ -193,8 +192,9 @@ class OpenIndex:
         return sorted((w for w in words if counts[w]), key=lambda w: (counts[w], w))[:MAX_TERMS]
 
 
+@lru_cache(1 << 12)
 def _rounded(score: float) -> float:
-    """A score to five digits."""
+    """A score to five digits; remembered, since passages that tie mostly have the very same one."""
     return float(f"{score:.5g}")
 
 

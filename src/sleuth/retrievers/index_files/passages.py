@@ -97,14 +97,30 @@ class _OpenPart:
         if not is_whole or _PAIR.unpack(self.starts[-_PAIR.size :]) != sizes:
             raise RetrievalError(f"{starts}: damaged, not {part.count} passages; build the index again")
 
+    @property
+    def id_starts(self) -> NDArray[np.uint64]:
+        """Where ids start, and last where they end."""
+        return np.frombuffer(self.starts, dtype="<u8")[1::2]
+
     def span(self, row: int) -> tuple[int, int, int, int]:
         """Start of line and id, then their ends."""
         first, id_first, end, id_end = _SPAN.unpack_from(self.starts, row * _PAIR.size)
         return first, id_first, end, id_end
 
+    def name(self, row: int) -> bytes:
+        """The id of a row, as UTF-8."""
+        _, start, _, end = self.span(row)
+        return self.ids[start:end]
+
+    def names_of(self, rows: Sequence[int]) -> list[bytes]:
+        """The same of many rows, each in a fifth of the time."""
+        rows_N = np.asarray(rows)
+        bounds = zip(self.id_starts[rows_N].tolist(), self.id_starts[rows_N + 1].tolist(), strict=True)
+        return [self.ids[start:end] for start, end in bounds]
+
     def rows_of_length(self, length: int) -> tuple[Rows, Rows]:
         """Rows whose id takes that many bytes, and where those ids start."""
-        starts = np.frombuffer(self.starts, dtype="<u8").reshape(-1, 2)[:, 1].astype(np.int64)
+        starts = self.id_starts.astype(np.int64)
         rows = np.flatnonzero(np.diff(starts) == length)
         return rows, starts[rows]
 
@@ -120,7 +136,7 @@ class _OpenPart:
     def names(self) -> Iterator[bytes]:
         """All ids in order."""
         start = 0
-        for end in np.frombuffer(self.starts, dtype="<u8")[3::2].tolist():
+        for end in self.id_starts[1:].tolist():
             yield self.ids[start:end]
             start = end
 
@@ -146,11 +162,16 @@ class PassageStore:
     def id(self, row: int) -> str:
         """The id of a passage, without reading the rest."""
         part, place = self._place(row)
-        _, start, _, end = part.span(place)
         try:
-            return part.ids[start:end].decode()
+            return part.name(place).decode()
         except UnicodeDecodeError as error:
             raise RetrievalError(self._damaged(part, place, error)) from error
+
+    def names_of(self, rows: Sequence[int]) -> list[bytes]:
+        """Ids of passages as UTF-8, in which form they sort as they do as text."""
+        if len(self._parts) == 1:
+            return self._parts[0].names_of(rows)
+        return [part.name(place) for part, place in map(self._place, rows)]
 
     def line(self, row: int) -> bytes:
         """A passage as it is stored."""
