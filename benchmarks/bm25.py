@@ -94,10 +94,10 @@ def read_passages(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def build_sleuth(folder: Path) -> None:
+    from sleuth.corpora import open_corpus
     from sleuth.retrievers.bm25_index.build import build_index
-    from sleuth.types import Passage
 
-    build_index((Passage(**record) for record in read_passages(folder)), folder / "sleuth")
+    build_index(open_corpus(str(folder / "passages.jsonl")).passages(print), folder / "sleuth")
 
 
 def open_sleuth(folder: Path) -> Callable[[list[str]], list[list[str]]]:

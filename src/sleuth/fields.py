@@ -29,7 +29,7 @@ def as_text(value: object, field: str) -> str:
         raise FieldError(field, "missing")
     if not isinstance(value, str):
         raise FieldError(field, f"must be text, not {shown(value)}")
-    if _SURROGATE.search(value):
+    if not value.isascii() and _SURROGATE.search(value):
         raise FieldError(field, "holds half a surrogate pair, which is not text")
     if not (text := value.strip()):
         raise FieldError(field, "empty")

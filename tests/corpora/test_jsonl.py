@@ -70,6 +70,32 @@ def test_bad_lines_are_reported_with_file_line_field_and_reason(tmp_path: Path):
     ]
 
 
+NEAR_PASSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": st.one_of(st.text(max_size=3), st.integers(), st.none()),
+        "title": st.one_of(st.text(max_size=3), st.integers(), st.none()),
+        "text": st.one_of(st.text(max_size=3), st.none()),
+        "contents": st.text(max_size=3),
+        "_id": st.text(max_size=3),
+    },
+)
+
+
+@given(NEAR_PASSAGES)
+def test_the_short_way_reads_what_the_long_way_reads(record: dict[str, object]):
+    reports: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c.jsonl"
+        path.write_text(json.dumps(record))
+        found = list(JSONLCorpus(path).passages(reports.append))
+    try:
+        wanted, told = [read_passage(record)], []
+    except FieldError as fault:
+        wanted, told = [], [f"{path}:1: {fault}"]
+    assert (found, reports) == (wanted, told)
+
+
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path):
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"id": str(i), "text": "x"}) + "\n" for i in range(1000)) + "broken")

@@ -7,7 +7,9 @@ from sleuth.corpora.seen import SeenIds
 @given(
     st.lists(
         st.one_of(
-            st.integers(-3, 12).map(str), st.sampled_from(["", "a", "01", "007", "1.0", "²", "٣", "9" * 30])
+            st.integers(-3, 12).map(str),
+            st.integers(10**15 - 3, 10**15 + 3).map(str),
+            st.sampled_from(["", "a", "01", "007", "1.0", "²", "٣", "9" * 30]),
         )
     )
 )
