@@ -1,11 +1,12 @@
 """Dense search at scale: both of this project's approximate backends beside faiss Flat, on real vectors.
 
-    python benchmarks/dense.py INDEX QUESTIONS.jsonl[.xz] … [--vectors N] [--json FILE]
+    python benchmarks/dense.py INDEX QUESTIONS.jsonl[.xz] … [--real FILE] [--vectors N] [--json FILE]
 
 INDEX: a folder built with `sleuth index … --dense ENCODER` whose vectors are exact. Queries are the
-questions. Up to as many vectors as INDEX holds, all are real. Beyond, they are copies of real ones moved
-by noise (cosine with the original about 0.9), which the result says: a crowd around each real vector, so
-that the best 10 are harder to tell apart than among real passages. Each engine runs in a process of its own.
+questions. With --real the vectors are those of FILE (benchmarks/late_chunks.py makes a million), else INDEX's.
+Beyond as many as there are, vectors are copies of real ones moved by noise (cosine with the original about
+0.9), which the result says: a crowd around each real vector, so that the best 10 are harder to tell apart
+than among real passages. Each engine runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("index", type=Path, nargs="?")
     parser.add_argument("questions", type=Path, nargs="*")
-    parser.add_argument("--vectors", type=int, default=0, help="default: as many as INDEX holds")
+    parser.add_argument("--real", type=Path, metavar="FILE", help="float16 rows")
+    parser.add_argument("--vectors", type=int, default=0, help="default: as many as are real")
     parser.add_argument("--queries", type=int, default=512)
     parser.add_argument("--folder", type=Path, help="where files go (default: a temporary folder)")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -103,8 +104,10 @@ def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     manifest = read_dense_manifest(source)
     files = source / manifest.generation
     real = open_vectors(files / VECTORS, manifest.num_passages, manifest.dimension)
+    if options.real:
+        real = np.memmap(options.real, dtype=np.float16, mode="r").reshape(-1, manifest.dimension)
     count = options.vectors or len(real)
-    write_vectors(np.asarray(real, dtype=np.float32), count, folder / VECTORS)
+    write_vectors(real, count, folder / VECTORS)
     vectors = open_vectors(folder / VECTORS, count, manifest.dimension)
     encoder = open_encoder(manifest.encoder)
     queries = encoder.encode_queries(texts(options.questions, options.queries))
@@ -113,7 +116,7 @@ def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     np.save(folder / "truth.npy", np.array(truth), allow_pickle=False)
     # As a build does it: by the first words of passages, not by the questions that are measured.
     reader = PassageReader(files, manifest.num_passages)
-    asked = encoder.encode_queries(sample_queries(reader, replace(manifest, num_passages=len(real))))
+    asked = encoder.encode_queries(sample_queries(reader, manifest))
     right = [top(found, TOP_K) for found in search_exact(vectors, asked, TOP_K)]
     start = time.perf_counter()
     rescoring.write_codes(vectors, folder)
@@ -123,6 +126,7 @@ def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return {
         "vectors": count,
         "real_vectors": min(count, len(real)),
+        "real": "spans of passages" if options.real else "passages of the index",
         "perturbed_copies": max(0, count - len(real)),
         "dimension": manifest.dimension,
         "encoder": manifest.encoder,
@@ -158,12 +162,12 @@ def build(
     }
 
 
-def write_vectors(real: NDArray[np.float32], count: int, path: Path) -> None:
+def write_vectors(real: Vectors, count: int, path: Path) -> None:
     """`count` unit vectors: the real ones, then copies of them in turn, each moved by noise of its own."""
     random = np.random.default_rng(0)
     with path.open("wb") as file:
         for start in range(0, count, BLOCK):
-            rows = real[np.arange(start, min(start + BLOCK, count)) % len(real)].copy()
+            rows = real[np.arange(start, min(start + BLOCK, count)) % len(real)].astype(np.float32)
             copies = np.arange(start, start + len(rows)) >= len(real)
             noise = random.standard_normal((int(copies.sum()), real.shape[1]), dtype=np.float32)
             rows[copies] += noise * (NOISE / real.shape[1] ** 0.5)

