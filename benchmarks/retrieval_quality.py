@@ -5,9 +5,10 @@
 
 CORPUS lines: {"id", "title", "text"}. QUESTIONS lines: {"question", "paragraphs": [{"id",
 "is_supporting" or "supporting_sentences"}]}; questions without a gold passage are left out.
---dense adds vectors and their fusion with words; --pool searches only the paragraphs that come with the
-questions, where encoding all would take too long. --folder keeps the index: a run that is stopped while
-it encodes goes on there the next time.
+--dense adds vectors and their fusion with words; --rerank what a cross-encoder makes of the best 50 of that,
+and the fusion of both orders; --pool searches only the paragraphs that come with the questions, where
+encoding all would take too long. --folder keeps the index: a run that is stopped while it encodes goes on
+there the next time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import lzma
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,10 @@ from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.dense_index.build import build_dense
+from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.rerank import Rerank
-from sleuth.types import Passage
+from sleuth.types import Hit, Passage
 
 DEPTH = 20
 FIGURES = ("recall@5", "all_gold@5", "ndcg@10", "recall@20")
@@ -67,6 +69,23 @@ def questions(path: Path, limit: int) -> list[Asked]:
     return found[: limit or None]
 
 
+@dataclass(frozen=True)
+class Remembered(Retriever):
+    """The same, asked only once for each list of questions: reading them with a cross-encoder takes minutes."""
+
+    inner: Rerank
+    found: dict[tuple[str, ...], list[list[Hit]]] = field(default_factory=dict)
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        key = tuple(queries)
+        if key not in self.found:
+            self.found[key] = self.inner.search(queries, self.inner.depth)
+        return [hits[:k] for hits in self.found[key]]
+
+    def identity(self) -> dict[str, str]:
+        return self.inner.identity()
+
+
 def scores(retriever: Retriever, asked: Sequence[Asked]) -> dict[str, list[float]]:
     """Each figure for each question."""
     rankings = retriever.search([question.text for question in asked], DEPTH)
@@ -91,7 +110,8 @@ def systems(directory: Path, boosts: Sequence[float], dense: str, rerank: str) -
         made |= {"dense": Dense.open(directory), "hybrid": Hybrid.open(directory)}
     if rerank:
         best = made["hybrid" if dense else next(iter(made))]
-        made["reranked"] = Rerank(best, CrossEncoder(rerank))
+        reranked = Remembered(Rerank(best, CrossEncoder(rerank)))
+        made |= {"reranked": reranked, "both orders": Fusion((best, reranked), depth=reranked.inner.depth)}
     return made
 
 

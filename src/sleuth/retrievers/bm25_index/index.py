@@ -51,7 +51,7 @@ READ_WHOLE = 16 << 20
 REMEMBERED_WORDS = 1 << 16
 
 _TIE_ROOM = 32  # passages asked for beyond the k-th, which settles most ties at the first try
-_TIE_GROWTH = 8
+_TIE_GROWTH = 4
 
 
 def engine_version() -> str:
