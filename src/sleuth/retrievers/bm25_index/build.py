@@ -16,7 +16,8 @@ import numpy.typing as npt
 from sleuth import __version__
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25_index import analysis
-from sleuth.retrievers.bm25_index.index import ENGINE, engine_version
+from sleuth.retrievers.bm25_index.best_scores import BEST_SCORES, write_best_scores
+from sleuth.retrievers.bm25_index.index import ENGINE, LOOK_UP_FROM, PRUNE_FROM, engine_version
 from sleuth.retrievers.bm25_index.index_writer import FOLDER
 from sleuth.retrievers.bm25_index.shards import ShardedBuild
 from sleuth.retrievers.index_files.manifest import FORMAT, KIND, Manifest, hash_of
@@ -32,7 +33,7 @@ CHUNK_CHARACTERS = 8_000_000
 NAMED_DUPLICATES = 10
 """How many skipped ids IndexInfo names."""
 
-_LISTS = (PARTS, BLOCKS, DELETED, f"{FOLDER}/meta.json")
+_LISTS = (PARTS, BLOCKS, DELETED, BEST_SCORES, f"{FOLDER}/meta.json")
 """Small files that say what the others are: read at every opening, so their hash can be checked there."""
 
 
@@ -93,6 +94,8 @@ def _build(
             raise RetrievalError(f"no passages to index for {str(directory)!r}")
         sha256 = made.finish()
         num_passages, num_resumed = made.count, made.num_resumed
+    if num_passages >= PRUNE_FROM:
+        write_best_scores(content, LOOK_UP_FROM)
     publish(content, directory, describe(content, num_passages, sha256), base=base)
     return IndexInfo(
         directory, num_passages, sha256, distinct.num_duplicates, tuple(distinct.duplicates), num_resumed

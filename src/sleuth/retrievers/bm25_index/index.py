@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25_index import analysis, pruning
+from sleuth.retrievers.bm25_index.best_scores import best_score, read_best_scores
 from sleuth.retrievers.bm25_index.index_writer import FOLDER
 from sleuth.retrievers.bm25_index.integrity import check_content
 from sleuth.retrievers.index_files.manifest import Manifest, check_files, check_hashes, read_manifest
@@ -43,7 +44,7 @@ PRUNE_FROM = 250_000
 """Passages; in a smaller index reading every list costs less than finding out which can be skipped."""
 
 LOOK_UP_FROM = 3000
-"""Passages that hold a word from which on its best score is looked up, once."""
+"""Passages that hold a word from which on its best score is known or looked up, once."""
 
 READ_WHOLE = 16 << 20
 """Bytes; an index of no more is read and compared with its hashes when it is opened, which takes milliseconds."""
@@ -91,6 +92,8 @@ class OpenIndex:
                 f"{generation / PARTS}: damaged, not {self.manifest.num_passages} passages; build the index again"
             )
         self._searcher, self._schema = _searcher(generation / FOLDER, self.manifest)
+        is_same_engine = self.manifest.engine_version == engine_version()  # else its scores may differ
+        self._best_scores = read_best_scores(generation) if is_same_engine else {}
 
     def find(self, queries: Sequence[str], k: int, title_boost: float) -> list[list[Hit]]:
         """The best k passages for the words of each query, best first, ties by passage id.
@@ -168,15 +171,17 @@ class OpenIndex:
     def _limits(self, word: str) -> tuple[int, float, float]:
         """How many passages hold a word, and the most it gives to any passage's score, and to any title's.
 
-        For a frequent word the most it gives is looked up once: the formula's limit for endless
-        repetition is about twice what any real passage reaches, and would leave little to skip.
+        For a frequent word that is the best score there is, which the build or one search finds out: the
+        formula's limit for endless repetition is about twice that, and would leave little to skip.
         """
         total = self._num_stored  # deleted ones count in the engine's formula until it merges their segment
         holders, in_titles = (self._searcher.doc_freq(field, word) for field in ("text", "title"))
         limit = pruning.bound(pruning.idf(holders, total), K1) if holders else 0.0
-        if holders >= LOOK_UP_FROM:
-            best = self._searcher.search(_union(self._make_clauses(word, 0)), 1, count=False).hits
-            limit = min(limit, best[0][0] * pruning.SLACK) if best else 0.0
+        best = self._best_scores.get(word)
+        if best is None and holders >= LOOK_UP_FROM:
+            best = best_score(self._searcher, self._schema, word)
+        if best is not None:
+            limit = min(limit, best * pruning.SLACK)
         return holders, limit, pruning.bound(pruning.idf(in_titles, total), K1) if in_titles else 0.0
 
     def _make_clauses(self, word: str, title_boost: float) -> tuple[tantivy.Query, ...]:

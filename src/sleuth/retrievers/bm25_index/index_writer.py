@@ -108,10 +108,7 @@ class IndexWriter:
             give_back()  # merging maps files of that size next
             self._writer.garbage_collect_files()
             self._writer.wait_merging_threads()
-        # Locks, and what a kill left of small files that were being replaced.
-        for pattern in (".tantivy-*.lock", ".tmp*"):
-            for leftover in self._path.glob(pattern):
-                leftover.unlink()
+        remove_leftovers(self._path)
 
     def close(self) -> None:
         """End the engine's threads, so that nothing writes after a failed build is removed; harmless if done."""
@@ -132,3 +129,10 @@ class IndexWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove the engine's locks, and what a kill left of small files that were being replaced."""
+    for pattern in (".tantivy-*.lock", ".tmp*"):
+        for leftover in path.glob(pattern):
+            leftover.unlink()
