@@ -7,6 +7,7 @@ update changes how words are weighed, and leaves the file out; words are then lo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,13 +42,19 @@ def write_best_scores(content: Path, least: int) -> None:
     """Measure words that `least` passages or more hold, and write them beside the index that `content` holds."""
     from tantivy import Index
 
-    index = Index.open(str(content / FOLDER))
-    index.config_reader("manual")
-    searcher = index.searcher()
-    words = sorted(word for word in _common(content) if searcher.doc_freq("text", word) >= least)
-    scores = {word: best_score(searcher, index.schema, word) for word in words}
-    (content / BEST_SCORES).write_bytes(msgspec.json.encode(scores))
+    try:
+        index = Index.open(str(content / FOLDER))
+        index.config_reader("manual")
+        searcher = index.searcher()
+        words = sorted(word for word in _common(content) if searcher.doc_freq("text", word) >= least)
+        scores = {word: best_score(searcher, index.schema, word) for word in words}
+    except ValueError as error:
+        raise RetrievalError(f"{content / FOLDER}: {error}") from error
     remove_leftovers(content / FOLDER)
+    with (content / BEST_SCORES).open("wb") as file:
+        file.write(msgspec.json.encode(scores))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_best_scores(generation: Path) -> dict[str, float]:
