@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sleuth.corpora.jsonl import JSONLCorpus, read_passage
@@ -82,18 +82,29 @@ NEAR_PASSAGES = st.fixed_dictionaries(
 )
 
 
-@given(NEAR_PASSAGES)
-def test_the_short_way_reads_what_the_long_way_reads(record: dict[str, object]):
+@given(NEAR_PASSAGES, st.booleans())
+@example({"id": "1", "title": "", "text": "a pair: \U0001f4a1, and é"}, True)
+@example({"id": "1", "title": " \u00a0Lamps", "text": "x"}, False)
+def test_the_short_way_reads_what_the_long_way_reads(record: dict[str, object], escaped: bool):
     reports: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.jsonl"
-        path.write_text(json.dumps(record))
+        path.write_text(json.dumps(record, ensure_ascii=escaped), encoding="utf-8")
         found = list(JSONLCorpus(path).passages(reports.append))
     try:
         wanted, told = [read_passage(record)], []
     except FieldError as fault:
         wanted, told = [], [f"{path}:1: {fault}"]
     assert (found, reports) == (wanted, told)
+
+
+@pytest.mark.parametrize("half", ["\ud800", "\udc00", "\ud800x"])
+def test_half_a_surrogate_pair_is_not_text(tmp_path: Path, half: str):
+    path = tmp_path / "c.jsonl"
+    path.write_text(json.dumps({"id": "1", "title": "", "text": half}))
+    reports: list[str] = []
+    assert list(JSONLCorpus(path).passages(reports.append)) == []
+    assert reports[0].startswith(f"{path}:1: record: not JSON")
 
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path):
