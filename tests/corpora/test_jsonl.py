@@ -98,7 +98,7 @@ def test_the_short_way_reads_what_the_long_way_reads(record: dict[str, object], 
     assert (found, reports) == (wanted, told)
 
 
-@pytest.mark.parametrize("half", ["\ud800", "\udc00", "\ud800x"])
+@pytest.mark.parametrize("half", ["\ud800", "a\udc00b"])
 def test_half_a_surrogate_pair_is_not_text(tmp_path: Path, half: str):
     path = tmp_path / "c.jsonl"
     path.write_text(json.dumps({"id": "1", "title": "", "text": half}))
