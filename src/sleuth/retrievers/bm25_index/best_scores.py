@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 BEST_SCORES = "words.best"
 """JSON: word → the best score of all passages for it alone, titles apart."""
-SAMPLE = 4096
-"""Passages whose words are taken for the frequent ones: of a word in one of 500 passages one in 4,000 is missed."""
+RUNS, RUN = 256, 16
+"""Runs of passages, and passages in one, whose words are taken for the frequent ones. Each run is read from one place:
+a mapped file counts as memory in pieces of 64 KiB around whatever was read of it."""
 _READ = 2000  # characters of each: a few words of a very long passage are enough
 
 
@@ -74,6 +75,7 @@ def _common(content: Path) -> set[str]:
 
 def _sampled(content: Path) -> Iterator[str]:
     store = PassageStore(content)
-    for row in np.linspace(0, len(store) - 1, min(SAMPLE, len(store))):
-        passage = store[int(row)]
+    starts = np.linspace(0, max(0, len(store) - RUN), min(RUNS, len(store))).astype(int)
+    for row in sorted({int(start) + i for start in starts for i in range(min(RUN, len(store)))}):
+        passage = store[row]
         yield f"{passage.title}\n{passage.text}"[:_READ]
