@@ -16,11 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from sleuth.encoders.base import joined
-from sleuth.encoders.minilm import MAX_TOKENS, load
+from sleuth.encoders.minilm import MiniLM, last_states
 from sleuth.retrievers.index_files.manifest import read_manifest
 from sleuth.retrievers.index_files.passages import PassageReader
 
@@ -40,23 +39,12 @@ def spans(states_T_D: NDArray[np.float32]) -> NDArray[np.float16]:
 
 def states(texts: Sequence[str]) -> list[NDArray[np.float32]]:
     """[T, D] of each text: the last layer at its own tokens, [CLS] and [SEP] left out."""
-    tokenizer, model = load()
     order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
     found: dict[int, NDArray[np.float32]] = {}
     for start in range(0, len(texts), BATCH):
         some = order[start : start + BATCH]
-        batch = tokenizer(
-            [texts[i] for i in some],
-            padding=True,
-            truncation=True,
-            max_length=MAX_TOKENS,
-            return_tensors="pt",
-        )
-        with torch.inference_mode():
-            states_N_T_D = model(**batch).last_hidden_state.numpy()
-        for i, row_T_D, length in zip(
-            some, states_N_T_D, batch["attention_mask"].sum(1).tolist(), strict=True
-        ):
+        states_N_T_D, mask_N_T = last_states([texts[i] for i in some])
+        for i, row_T_D, length in zip(some, states_N_T_D.numpy(), mask_N_T.sum(1).tolist(), strict=True):
             found[i] = row_T_D[1 : length - 1]
     return [found[i] for i in range(len(texts))]
 
@@ -73,7 +61,7 @@ def main() -> None:
     passages, rows = json.loads(note.read_text()) if note.exists() else (0, 0)
     start, start_passages = time.perf_counter(), passages
     with options.file.open("r+b" if passages else "wb") as file:
-        file.truncate(rows * load()[1].config.hidden_size * 2)
+        file.truncate(rows * MiniLM().dimension * 2)
         file.seek(0, 2)
         while rows < options.vectors and passages < manifest.num_passages:
             block = range(passages, min(passages + BLOCK, manifest.num_passages))

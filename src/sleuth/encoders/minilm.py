@@ -19,6 +19,7 @@ from sleuth.errors import EngineError
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from numpy.typing import NDArray
 
 MAX_TOKENS = 256
@@ -48,27 +49,28 @@ class MiniLM(Encoder):
         """[N, 384]; see Encoder. The same text has the same vector whatever stands beside it, to rounding."""
         import numpy as np
 
-        tokenizer, model = load(self.folder)
-        import torch
+        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        import torch  # after the first look at the model, which says what is missing
 
-        rows = np.zeros((len(texts), int(model.config.hidden_size)), dtype=np.float32)
         # By length, since every text of a batch costs as much as the longest.
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for start in range(0, len(texts), BATCH):
             some = order[start : start + BATCH]
-            batch = tokenizer(
-                [texts[i] for i in some],
-                padding=True,
-                truncation=True,
-                max_length=MAX_TOKENS,
-                return_tensors="pt",
-            )
-            with torch.inference_mode():
-                states_N_T_D = model(**batch).last_hidden_state
-            mask_N_T_1 = batch["attention_mask"][..., None].to(states_N_T_D.dtype)
+            states_N_T_D, mask_N_T = last_states([texts[i] for i in some], self.folder)
+            mask_N_T_1 = mask_N_T[..., None].to(states_N_T_D.dtype)
             means_N_D = (states_N_T_D * mask_N_T_1).sum(1) / mask_N_T_1.sum(1).clamp(min=1)
             rows[some] = torch.nn.functional.normalize(means_N_D, dim=-1).numpy()
         return rows
+
+
+def last_states(texts: Sequence[str], folder: str = "") -> tuple[torch.Tensor, torch.Tensor]:
+    """The last layer's states of a batch, [N, T, D], and which tokens are the texts' own or [CLS] and [SEP], [N, T]."""
+    tokenizer, model = load(folder)
+    import torch
+
+    batch = tokenizer(list(texts), padding=True, truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
+    with torch.inference_mode():
+        return model(**batch).last_hidden_state, batch["attention_mask"]
 
 
 @lru_cache(maxsize=2)
