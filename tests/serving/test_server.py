@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -203,6 +206,7 @@ def test_overload_is_503_with_retry_after_and_nothing_is_lost(start_odd: Callabl
             assert refused.status_code == 503
             assert refused.headers["retry-after"] == "1"
             assert one_line(refused) == "too busy: 2 queries are waiting; try again"
+        server.wait_until("queries_total", 3)  # those of the requests that were accepted
         server.open_gate()
         found = [reply.result().json()["result"][0][0]["text"] for reply in (first, *waiting)]
     assert found == ["q0", "q1", "q2"]
@@ -248,6 +252,70 @@ def test_requests_under_way_are_answered_before_the_end(start_odd: Callable[...,
         server.open_gate()
         assert sorted(r.result().json()["result"][0][0]["text"] for r in replies) == ["q0", "q1", "q2"]
     assert server.stop() == 0
+
+
+@pytest.mark.parametrize("held", ["search", "opening"])
+def test_the_end_does_not_wait_for_a_search_longer_than_it_says(start_odd: Callable[..., Any], held: str):
+    brief = "import sleuth.serving.server as s\ns.GRACE_S, s._LAST_WORDS_S = 0.5, 0.5\n"
+    if held == "opening":
+        server = start_odd(HELD + "def open_retriever():\n    pass_gate()\n" + brief, ready=False)
+    else:
+        server = start_odd(HELD + brief)
+    with ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(server.post, {"queries": ["q"]})
+        if held == "search":
+            time.sleep(0.5)
+        else:
+            assert reply.result().status_code == 503
+        start = time.monotonic()
+        server.process.terminate()
+        assert server.process.wait(timeout=20) == 0
+        assert time.monotonic() - start < 10
+        if held == "search":
+            assert (reply.result().status_code, one_line(reply.result())) == (
+                503,
+                "the server ended before an answer was found",
+            )
+
+
+def test_a_signal_at_any_time_of_the_start_ends_it(start_odd: Callable[..., Any]):
+    for tenths in range(8):
+        server = start_odd(HELD, ready=False)
+        time.sleep(tenths / 10)
+        server.process.terminate()
+        assert server.process.wait(timeout=20) in (0, -signal.SIGTERM)
+
+
+def test_more_connections_than_files_may_be_open_do_not_fill_the_log(start_odd: Callable[..., Any]):
+    few = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (60, 60))\n"
+    server = start_odd(few + HELD)
+    address = (urlsplit(server.url).hostname, urlsplit(server.url).port)
+    connections = [socket.create_connection(address) for _ in range(100)]
+    time.sleep(3)
+    for connection in connections:
+        connection.close()
+    server.wait_ready()
+    server.open_gate()
+    assert server.stop() == 0
+    assert len(server.process.stderr.read()) < 20_000
+
+
+def test_a_closed_standard_output_does_not_end_it(index: Path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = f"{sys.executable} -m sleuth serve-retriever {index} --port {port} | head -1"
+    process = subprocess.Popen(command, shell=True, stderr=subprocess.PIPE, start_new_session=True, text=True)
+    try:
+        for _ in range(200):
+            time.sleep(0.05)
+            with suppress(httpx.HTTPError):
+                if httpx.get(f"http://127.0.0.1:{port}/health").status_code == 200:
+                    break
+        else:
+            raise AssertionError("not ready within 10 s")
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+    assert process.communicate(timeout=40)[1] == ""
 
 
 def test_a_body_that_never_comes_is_given_up(start_odd: Callable[..., Any]):

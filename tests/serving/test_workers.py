@@ -90,6 +90,25 @@ def test_what_cannot_be_served(index: Path, tmp_path: Path):
         assert done.stderr.count("\n") == 1
 
 
+def test_workers_that_opened_different_indexes_are_no_server():
+    script = """
+import os
+from sleuth.retrievers.base import Retriever
+from sleuth.serving.limits import Limits
+from sleuth.serving.server import listen
+from sleuth.serving.workers import serve_many
+class Changing(Retriever):
+    def search(self, queries, k):
+        return [[] for _ in queries]
+    def identity(self):
+        return {"index": str(os.getpid())}
+serve_many(Changing, listen("127.0.0.1", 0), Limits(), 2)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "the index was changed while workers opened it" in done.stderr
+
+
 @pytest.mark.slow
 def test_a_token_and_a_limit_hold_for_every_worker(start: Callable[..., Any]):
     server = start("--workers", "2", "--token", "s3cret", "--max-queries", "2")

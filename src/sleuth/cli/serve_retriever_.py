@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
@@ -66,15 +68,23 @@ def run(arguments: argparse.Namespace) -> int:
     if not token and arguments.host not in _LOCAL:
         warn(f"anybody who reaches {arguments.host} can search this index: no token is asked for")
     url = address(listening)
-    print(f"opening {arguments.index}; requests go to {url}/retrieve", flush=True)
+    _tell(f"opening {arguments.index}; requests go to {url}/retrieve")
     serve_many(
         lambda: opened(arguments),
         listening,
         limits,
         arguments.workers,
-        lambda identity: print(f"ready: {_num_passages(identity)} passages", flush=True),
+        lambda identity: _tell(f"ready: {_num_passages(identity)} passages"),
     )
     return 0
+
+
+def _tell(line: str) -> None:
+    """A line on standard output, for whoever still reads it: the server goes on without."""
+    with suppress(BrokenPipeError):
+        print(line, flush=True)
+        return
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _num_passages(identity: Mapping[str, str]) -> str:

@@ -159,16 +159,22 @@ class _Counted:
             return
         start = time.perf_counter()
         path = scope["path"] if scope["path"] in PATHS else "other"
-
         status = 500
+        begun = False
 
         async def counting(message: Message) -> None:
-            nonlocal status
+            nonlocal status, begun
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, begun = message["status"], True
             await send(message)
 
         try:
             await self._app(scope, receive, counting)
+        except asyncio.CancelledError:
+            # The server ends, and this took longer than it waits. uvicorn would say so in words of its own.
+            if begun:
+                raise
+            reply = _json(write_error("the server ended before an answer was found"), 503)
+            await reply(scope, receive, counting)
         finally:
             self._metrics.answered(path, status, time.perf_counter() - start)

@@ -64,11 +64,11 @@ class Batcher:
         """The best k passages for each query. RequestError 503 if too many wait already; what the retriever raises."""
         keys = [(query, k) for query in queries]
         found, missing = self._remembered(keys)
-        self._count(keys, missing)
         new = [key for key in missing if key not in self._answers]
         # A request of more queries than may wait is still taken, if it need not wait behind others.
         if self._queue and len(self._queue) + len(new) > self._limits.max_waiting:
             raise RequestError(503, f"too busy: {len(self._queue)} queries are waiting; try again")
+        self._count(keys, missing)
         for key in new:
             self._enqueue(key)
         answers = {key: self._answers[key] for key in missing}

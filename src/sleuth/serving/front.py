@@ -13,13 +13,12 @@ import re
 import time
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from socket import socket
 from typing import Any, cast
 
-from uvicorn import Config, Server
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn import Config
 from uvicorn.server import ServerState
 
+from sleuth.serving.behind import Behind
 from sleuth.serving.limits import Limits
 from sleuth.serving.rounds import Rounds
 from sleuth.serving.wire import is_authorised
@@ -81,7 +80,7 @@ class Front(asyncio.Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self._behind = partial(HttpToolsProtocol, config, server_state, app_state, _loop)
+        self._behind = partial(Behind, config, server_state, app_state, _loop)
         self._rounds: Rounds = app_state["rounds"]
         self._state = server_state
         self._idle_s = config.timeout_keep_alive
@@ -206,24 +205,6 @@ class Front(asyncio.Protocol):
             self._idle = self._loop.call_later(left, self._end_if_idle)
         else:
             self._transport.close()
-
-
-class OneByOne(Server):
-    """Takes one connection in each turn of its event loop, so that workers on one socket get about equal shares.
-
-    Its configuration says so by a backlog of 1, which the event loop takes for both.
-    """
-
-    def __init__(self, config: Config, backlog: int) -> None:
-        """`backlog`: connections that may wait to be accepted."""
-        super().__init__(config)
-        self._backlog = backlog
-
-    async def startup(self, sockets: list[socket] | None = None) -> None:
-        """Begin to listen."""
-        await super().startup(sockets)
-        for listening in sockets or []:
-            listening.listen(self._backlog)
 
 
 def _measure(held: bytes) -> tuple[Head | None, int]:

@@ -14,7 +14,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 PATHS = ("/retrieve", "/health", "/info", "/metrics")
 """The routes; what is asked for elsewhere is counted as "other", since there is no end of it."""
 
-_STATUSES = ("200", "400", "401", "404", "405", "408", "413", "415", "422", "500", "503", "other")
+_STATUSES = ("200", "400", "401", "404", "405", "408", "413", "415", "422", "431", "500", "503", "other")
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper bounds of the latency histogram."""
 _COUNTERS = {

@@ -5,10 +5,13 @@ SIGTERM and SIGINT stop listening, answer what has been asked, and then end.
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from sleuth.errors import ConfigError
 from sleuth.retrievers.base import Retriever
@@ -21,6 +24,10 @@ _SWITCH_S = 0.0005
 """Longest that one thread keeps the interpreter from another."""
 GRACE_S = 30
 """Longest that answering goes on after a signal."""
+_LAST_WORDS_S = 2
+"""Then for being told so; whatever is still searching or being opened is not waited for."""
+_MOST_FILES = 65_536
+"""Connections that a process may hold, as far as the system lets it."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -50,12 +57,27 @@ def serve(
     `metrics`: this worker's, if others share the socket; None = it is alone.
     Raises what opening the retriever raises, and ConfigError without the extra.
     """
+    before = signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # nothing has been asked yet
+    try:
+        _serve(open_retriever, listening, limits, ready, metrics)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _serve(
+    open_retriever: Callable[[], Retriever],
+    listening: socket.socket,
+    limits: Limits,
+    ready: Callable[[dict[str, str]], None],
+    metrics: Metrics | None,
+) -> None:
     try:
         import uvicorn
 
         from sleuth.serving.app import build_app
-        from sleuth.serving.front import Front, OneByOne
+        from sleuth.serving.front import Front
         from sleuth.serving.service import Service
+        from sleuth.serving.uvicorn_server import UvicornServer
     except ModuleNotFoundError as error:
         raise ConfigError(
             "a server needs starlette, uvicorn and httptools: pip install 'sleuth-rag[serve]'"
@@ -78,18 +100,28 @@ def serve(
         log_level="warning",
         server_header=False,
         proxy_headers=False,
-        backlog=BACKLOG if metrics is None else 1,
+        backlog=1,  # as UvicornServer wants it
         timeout_keep_alive=75,  # longer than the pause between two turns of a rollout
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = uvicorn.Server(config) if metrics is None else OneByOne(config, BACKLOG)
+    server = UvicornServer(config, BACKLOG, GRACE_S + _LAST_WORDS_S)
+    _allow_connections()
     # Every reply that is sent lets go of the interpreter, and would wait 5 ms to get it back from a search.
     sys.setswitchinterval(_SWITCH_S)
-    # uvicorn raises the signal again when all is answered, which would end the process as if it had been killed.
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    # Before uvicorn listens for it. When all is answered uvicorn raises the signal again, for whoever did so before.
+    signal.signal(signal.SIGTERM, server.handle_exit)
     try:
         server.run(sockets=[listening])
     finally:
-        signal.signal(signal.SIGTERM, before)
+        server.ended()
     if service.failure is not None:
         raise service.failure
+
+
+def _allow_connections() -> None:
+    """Raise the number of files that this process may have open, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -119,7 +119,7 @@ def _end_with_parent(alive: int) -> None:
 def _watch(workers: Sequence[_Worker], ready: Ready) -> None:
     """Tell when all are ready; return never, but raise when one has failed or ended."""
     opening = [worker.told for worker in workers]
-    num_ready = 0
+    identities: list[dict[str, str]] = []
     ends = {worker.process.sentinel: worker for worker in workers}
     while True:
         done = wait([*opening, *ends])
@@ -131,8 +131,10 @@ def _watch(workers: Sequence[_Worker], ready: Ready) -> None:
                 continue  # it ended without a word, which its sentinel tells
             if kind == "failed":
                 raise RetrievalError(what)
-            num_ready += 1
-            if num_ready == len(workers):
+            identities.append(what)
+            if what != identities[0]:
+                raise RetrievalError("the index was changed while workers opened it; start the server again")
+            if len(identities) == len(workers):
                 ready(what)
         for end, worker in ends.items():
             if end in done:
