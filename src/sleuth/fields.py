@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from sleuth.errors import DataError
@@ -65,6 +66,14 @@ def flag_in(record: Mapping[str, Any], name: str, default: bool) -> bool:
     if not isinstance(value, bool):
         raise FieldError(name, f"must be true or false, not {shown(value)}")
     return value
+
+
+def as_number(value: object, field: str) -> float:
+    """A number as such. FieldError for anything else, for true, and for a whole number beyond all floats."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            return float(value)
+    raise FieldError(field, f"must be a number, not {shown(value)}")
 
 
 def as_list(value: object, field: str) -> list[Any]:

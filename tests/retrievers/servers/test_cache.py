@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,8 +12,31 @@ from sleuth.retrievers.servers.cache import HitCache
 from sleuth.types import Hit, Passage
 
 HITS = [Hit(Passage("p", "title", "x" * 600), 1.0)]
-SIZE = 400 + 1 + 400 + 1 + 5 + 600
-"""Of one entry with a query of one letter, by hand."""
+
+
+def size_of(hits: list[Hit]) -> int:
+    """Of one entry with a query of one letter."""
+    cache = HitCache(1 << 20)
+    cache.put(("a", 1), hits)
+    return cache.num_bytes
+
+
+SIZE = size_of(HITS)
+
+
+@pytest.mark.parametrize("letter", ["e", "é", "漢", "🦉"])
+def test_bytes_are_those_of_the_memory(letter: str):
+    cache = HitCache(1 << 30)
+    tracemalloc.start()
+    try:
+        for i in range(2000):
+            cache.put(
+                (f"query {i}", 1), [Hit(Passage(f"id {i}", f"{letter} {i}", letter * 500 + str(i)), 1.0)]
+            )
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert cache.num_bytes == pytest.approx(held, rel=0.2)
 
 
 def test_least_recently_used_goes_first():
@@ -55,5 +81,5 @@ def test_never_beyond_its_bytes(puts: list[tuple[str, int]]):
         cache.put((query, 1), HITS * number)
         assert 0 <= cache.num_bytes <= 5000
     assert cache.num_bytes == sum(
-        401 + 1006 * len(hits) for query in "abcdef" if (hits := cache.get((query, 1))) is not None
+        size_of(list(hits)) for query in "abcdef" if (hits := cache.get((query, 1))) is not None
     )

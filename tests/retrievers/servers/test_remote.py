@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from sleuth.fields import FieldError
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.servers.opensearch import OpenSearch
+from sleuth.retrievers.servers.qdrant import Qdrant
 from sleuth.retrievers.servers.remote import Remote, read_hits
 from sleuth.types import Hit, Passage
 
@@ -33,6 +36,10 @@ class Endpoint:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
+        self.info = b""
+        """The answer to every GET; b"" = 404."""
+        self.pace_s = 0.0
+        """Seconds after each byte of an answer."""
         lock, endpoint = threading.Lock(), self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,11 +58,18 @@ class Endpoint:
                 for name, value in ({"Content-Length": str(len(data))} | (rest[0] if rest else {})).items():
                     self.send_header(name, value)
                 self.end_headers()
+                pieces = [data[i : i + 1] for i in range(len(data))] if endpoint.pace_s else [data]
                 with suppress(ConnectionError):  # the client did not wait
-                    self.wfile.write(data)
+                    for piece in pieces:
+                        self.wfile.write(piece)
+                        time.sleep(endpoint.pace_s)
 
             def do_GET(self) -> None:
-                self.send_error(404)
+                endpoint.paths.append(self.path)
+                self.send_response(200 if endpoint.info else 404)
+                self.send_header("Content-Length", str(len(endpoint.info)))
+                self.end_headers()
+                self.wfile.write(endpoint.info)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -334,6 +348,94 @@ def test_a_trial_that_is_refused_or_put_off_ends_the_rest():
             assert remote.search(["a"], 1)[0]
 
 
+@pytest.mark.parametrize("num_threads", [1, 16])
+def test_requests_under_way_outlast_a_short_failure_together(num_threads: int):
+    end = time.monotonic() + 0.4
+    with serving(lambda n, body: (502, b"") if time.monotonic() < end else echo(n, body)) as endpoint:
+        remote = Remote(endpoint.url, batch=1, breaker_failures=2, breaker_rest_s=0.5)
+        found = remote.search([f"q{i}" for i in range(num_threads)], 1)
+        assert [hits[0].passage.id for hits in found] == [f"q{i}" for i in range(num_threads)]
+
+
+def test_a_rest_is_an_attempt_and_the_last_one_is_refused_at_once():
+    with serving(lambda n, body: (500, b"")) as endpoint:
+        remote = impatient(endpoint.url, attempts=4, breaker_failures=2, breaker_rest_s=9)
+        with pytest.raises(RetrievalError, match="left alone"):
+            remote.search(["a"], 1)
+        assert len(endpoint.bodies) == 2
+        rest = remote.pauses[2:]  # after the pauses of two failures
+        assert sum(rest) == pytest.approx(9 + 2, abs=0.5)  # and the time of a trial
+        assert max(rest) == 0.5  # looking again and again
+        at_once = replace(remote, attempts=1, breaker_failures=1)
+        for words in ("tried 1 times", "left alone"):
+            with pytest.raises(RetrievalError, match=words):
+                at_once.search(["a"], 1)
+
+
+def test_an_answer_that_drips_is_late():
+    def drip(_: int, body: dict[str, Any]) -> Answer:
+        return 200, b" " * 40 + json.dumps(echo(0, body)[1]).encode()
+
+    with serving(drip) as endpoint:
+        endpoint.pace_s = 0.05
+        start = time.monotonic()
+        with pytest.raises(RetrievalError, match="too slowly"):
+            Remote(endpoint.url, timeout_s=0.5, attempts=1).search(["a"], 1)
+        assert time.monotonic() - start < 3
+        assert Remote(endpoint.url, timeout_s=30, attempts=1).search(["a"], 1)[0]
+
+
+@pytest.mark.parametrize("secret", ["t0psecr\net", "t0psecr\u00e9t", "t0p\x7fsecr"])
+@pytest.mark.parametrize(
+    "kind", [Remote, partial(OpenSearch, collection="c"), partial(Qdrant, collection="c")]
+)
+def test_a_secret_that_cannot_be_sent_is_not_shown(monkeypatch: pytest.MonkeyPatch, secret: str, kind: Any):
+    monkeypatch.setenv("SLEUTH_RETRIEVER_TOKEN", secret)
+    with pytest.raises(ConfigError, match=r"\$SLEUTH_RETRIEVER_TOKEN") as caught:
+        kind(url="http://127.0.0.1:9").search(["a"], 1)
+    assert "t0p" not in str(caught.value)
+
+
+def test_a_line_end_after_the_token_is_not_part_of_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SLEUTH_RETRIEVER_TOKEN", "s3cret\n")
+    with serving(echo) as endpoint:
+        Remote(endpoint.url).search(["a"], 1)
+        assert endpoint.headers[0]["Authorization"] == "Bearer s3cret"
+
+
+@pytest.mark.parametrize(
+    ("given", "asked"),
+    [
+        ("", ["/retrieve", "/info"]),
+        ("/", ["/retrieve", "/info"]),
+        ("?a=b", ["/retrieve?a=b", "/info"]),
+        ("/wiki/retrieve", ["/wiki/retrieve", "/wiki/info"]),
+    ],
+)
+def test_what_is_asked_of_an_address(given: str, asked: list[str]):
+    with serving(echo) as endpoint:
+        remote = Remote(endpoint.url + given)
+        remote.search(["a"], 1)
+        assert remote.identity() == {"retriever": "remote", "url": endpoint.url + given}
+        assert endpoint.paths == asked
+
+
+@pytest.mark.parametrize("told", [b'{"retriever": "bm25"}', b"[]", b"{"])
+def test_an_identity_that_is_none(told: bytes):
+    with serving(echo) as endpoint:
+        endpoint.info = told
+        assert Remote(endpoint.url).identity() == {"retriever": "remote", "url": endpoint.url}
+
+
+def test_a_score_beyond_all_numbers():
+    huge = b'{"result": [[{"document": {"id": "a", "contents": "x"}, "score": 1%s}]]}' % (b"0" * 400)
+    with (
+        serving(lambda n, body: (200, huge)) as endpoint,
+        pytest.raises(RetrievalError, match="score: must be a number"),
+    ):
+        Remote(endpoint.url).search(["a"], 1)
+
+
 def test_503_without_retry_after_is_a_failure():
     with serving(lambda n, body: (503, b"upstream is gone")) as endpoint:
         with pytest.raises(RetrievalError, match="left alone"):
@@ -361,6 +463,17 @@ def test_other_forms_of_documents():
 def test_addresses_that_are_none(url: str):
     with pytest.raises(ConfigError, match="starts with http"):
         Remote(url).search(["a"], 1)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://h:80a", "http://[::1", "http://a..b", "http://h:99999", "http://h/a\nb"]
+)
+@pytest.mark.parametrize(
+    "kind", [Remote, partial(OpenSearch, collection="c"), partial(Qdrant, collection="c")]
+)
+def test_addresses_that_cannot_be_asked(url: str, kind: Any):
+    with pytest.raises(ConfigError, match="is not a server's address"):
+        kind(url=url).search(["a"], 1)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Circuit breaker: a server that failed several times in a row is left alone for a while.
 
-Then one request tries it; if that fails too, the others go on being refused at once.
+Then one request tries it; if that fails too, the others go on being refused. Requests that were under way
+together when it failed count once: they tell of one and the same moment.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Breaker:
         self._clock = clock
         self._num_failures = 0
         self._until = 0.0
+        self._failed_at = float("-inf")
         self._lock = Lock()
 
     def refusal_s(self) -> float:
@@ -38,9 +40,16 @@ class Breaker:
         with self._lock:
             self._num_failures = 0
 
-    def failed(self) -> None:
-        """The server did not answer, or said that it cannot."""
+    def now(self) -> float:
+        """The breaker's time, in seconds."""
+        return self._clock()
+
+    def failed(self, asked_at: float) -> None:
+        """The server did not answer what it was asked at a time of `now`, or said that it cannot."""
         with self._lock:
+            if asked_at < self._failed_at:
+                return
+            self._failed_at = self._clock()
             self._num_failures += 1
             if self._num_failures >= self._most:
                 self._until = self._clock() + self._rest_s

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from sys import getsizeof
 from threading import Lock
 
 from sleuth.types import Hit
@@ -14,7 +15,7 @@ from sleuth.types import Hit
 Key = tuple[str, int]
 """A query and the number of passages wanted."""
 
-_OVERHEAD = 400
+_OVERHEAD = 250
 """Bytes that one entry and each of its passages take beside their texts, about."""
 
 
@@ -56,5 +57,6 @@ class HitCache:
 
 
 def _size(key: Key, hits: Sequence[Hit]) -> int:
-    texts = sum(len(h.passage.text) + len(h.passage.title) + len(h.passage.id) + _OVERHEAD for h in hits)
-    return len(key[0]) + _OVERHEAD + texts
+    passages = (hit.passage for hit in hits)
+    texts = sum(getsizeof(p.text) + getsizeof(p.title) + getsizeof(p.id) + _OVERHEAD for p in passages)
+    return getsizeof(key[0]) + _OVERHEAD + texts

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 _PASSING = {408, 425, 429, 500, 502, 503, 504}
 """Statuses after which the same request may succeed."""
+_LOOK_S, _TRIAL_S = 0.5, 2.0
+"""How often one who waits looks whether another's trial has succeeded, and how long a trial may take for that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +93,16 @@ class Asking:
         """
         problem = ""
         for number in range(self._how.attempts):
-            if (left := self._breaker.refusal_s()) > 0:
+            is_last = number == self._how.attempts - 1
+            if (left := self._refusal_s(may_wait=not is_last)) > 0:
+                if not is_last:
+                    continue  # waiting for the server's rest to end was this attempt
                 before = f" ({problem})" if problem else ""
                 raise RetrievalError(
                     f"{self.name} failed {self._how.breaker_failures} times or more in a row{before}: "
                     f"left alone for another {left:.3g} s"
                 )
+            asked_at = self._breaker.now()
             try:
                 answer = self._hedged(attempt) if self._how.hedge_s else attempt()
             except RetrievalError:
@@ -106,13 +113,26 @@ class Asking:
                 if fault.busy:
                     self._breaker.succeeded()
                 else:
-                    self._breaker.failed()
-                if number + 1 < self._how.attempts:
+                    self._breaker.failed(asked_at)
+                if not is_last:
                     self._sleep(pause_s(number, fault.asked_s))
             else:
                 self._breaker.succeeded()
                 return answer
         raise RetrievalError(f"{self.name} failed: {problem} (tried {self._how.attempts} times)")
+
+    def _refusal_s(self, *, may_wait: bool) -> float:
+        """Seconds for which the server is left alone; who may wait first waits for a rest and one trial."""
+        waited = 0.0
+        while (
+            (left := self._breaker.refusal_s()) > 0
+            and may_wait
+            and waited < self._how.breaker_rest_s + _TRIAL_S
+        ):
+            pause = min(left, _LOOK_S)
+            self._sleep(pause)
+            waited += pause
+        return left
 
     def _hedged(self, attempt: Callable[[], T]) -> T:
         """The first good answer of one request, or of two if the first one lingers."""
@@ -139,12 +159,11 @@ class Caller(Asking):
             import httpx
         except ModuleNotFoundError as error:
             raise ConfigError("a remote retriever needs httpx: pip install 'sleuth-rag[remote]'") from error
-        if not re.match(r"https?://[^/]", url):
-            raise ConfigError(f"a server's address starts with http:// or https://, not {url!r}")
+        check_url(url)
         super().__init__(shown_url(url), how)
         self._url = url
         if authorization is None:
-            token = os.environ.get(how.token_env, "")
+            token = read_token(how.token_env)
             authorization = f"Bearer {token}" if token else ""
         most = sent_at_once(how)
         self._client = httpx.Client(
@@ -179,17 +198,28 @@ class Caller(Asking):
         import httpx
 
         try:
-            response = self._client.request(method, self._url + path, content=content)
+            with self._client.stream(method, self._url + path, content=content) as response:
+                found = self._read(response)
         except httpx.HTTPError as error:
             raise FaultError(silence(error)) from error
         status = response.status_code
         if status not in (200, 201):
             asked = response.headers.get("Retry-After", "")
-            raise failure(self.name, status, _said(response), asked)
+            raise failure(self.name, status, _said(found) or response.reason_phrase, asked)
         try:
-            return decode_json(response.content)
+            return decode_json(found)
         except DataError as error:
             raise FaultError(f"the answer cannot be read: {error}") from error
+
+    def _read(self, response: httpx.Response) -> bytes:
+        """The body. FaultError if it drips: the client's own limit is for each piece."""
+        end = time.monotonic() + self._how.timeout_s
+        pieces = []
+        for piece in response.iter_bytes():
+            pieces.append(piece)
+            if time.monotonic() > end:
+                raise FaultError("no answer in time (it came too slowly)")
+        return b"".join(pieces)
 
 
 def failure(name: str, status: int, said: str, asked: str = "") -> FaultError | RetrievalError:
@@ -206,6 +236,31 @@ def sent_at_once(how: Calling) -> int:
     return how.concurrency * (2 if how.hedge_s else 1)
 
 
+def check_url(url: str) -> None:
+    """ConfigError unless `url` is an http address that can be asked."""
+    if not re.match(r"https?://[^/]", url):
+        raise ConfigError(f"a server's address starts with http:// or https://, not {shown_url(url)!r}")
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")
+        if parts.port == 0 or not url.isprintable():
+            raise ValueError("port 0, or characters that cannot be seen")
+    except ValueError as error:
+        raise ConfigError(f"{shown_url(url)!r} is not a server's address: {error}") from error
+
+
+def read_token(variable: str) -> str:
+    """The secret in an environment variable, "" if it is unset. ConfigError if no header can carry it."""
+    return sendable(os.environ.get(variable, "").strip(), variable)
+
+
+def sendable(header: str, variable: str) -> str:
+    """What a secret comes to as a header. ConfigError, which does not show it, if no header can carry it."""
+    if not (header.isascii() and header.isprintable()):
+        raise ConfigError(f"${variable} holds characters that a header cannot carry: visible ASCII only")
+    return header
+
+
 def shown_url(url: str) -> str:
     """An address without user name and password."""
     return re.sub(r"(?<=://)[^/@]*@", "", url)
@@ -220,13 +275,12 @@ def silence(error: httpx.HTTPError) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _said(response: httpx.Response) -> str:
+def _said(content: bytes) -> str:
     """The server's own words, one line."""
     try:
-        body = decode_json(response.content)
+        return spoken(decode_json(content))
     except DataError:
-        body = response.text
-    return spoken(body) or response.reason_phrase
+        return spoken(content.decode("utf-8", "replace"))
 
 
 def spoken(body: object) -> str:

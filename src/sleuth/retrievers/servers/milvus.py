@@ -6,7 +6,6 @@ Its client repeats a failed call by itself until `timeout_s` is over.
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sleuth.encoders.base import joined
 from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retrievers.servers.calling import check_url, read_token
 from sleuth.retrievers.servers.search_engine import SearchEngine, bounded, ranked
 from sleuth.types import Hit, Passage
 
@@ -210,9 +210,11 @@ class Milvus(SearchEngine):
             raise ConfigError(
                 f"url must start with http:// or https://, or name a file *.db, not {self.url!r}"
             )
+        if self._remote:
+            check_url(self.url)
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs what it raises, stack and all
         made: MilvusClient = _client_class()(
-            self.url, token=os.environ.get(self.token_env, "").strip(), timeout=self.timeout_s
+            self.url, token=read_token(self.token_env), timeout=self.timeout_s
         )
         return made
 

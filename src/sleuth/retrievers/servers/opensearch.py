@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.fields import shown
+from sleuth.fields import FieldError, as_number, shown
 from sleuth.retrievers.fusion import Fusion
-from sleuth.retrievers.servers.calling import Caller, Calling, failure, spoken
+from sleuth.retrievers.servers.calling import Caller, Calling, failure, sendable, spoken
 from sleuth.retrievers.servers.search_engine import SearchEngine, bounded, check_marks, inside, marks, ranked
 from sleuth.types import Hit, Passage
 
@@ -96,9 +96,14 @@ class OpenSearch(Calling, SearchEngine):
 
     def _hit(self, item: object) -> Hit:
         score = item.get("_score") if isinstance(item, Mapping) else None
-        if not isinstance(item, Mapping) or isinstance(score, bool) or not isinstance(score, int | float):
-            raise RetrievalError(f"{self.where} answered with a hit that has no score: {shown(item)}")
-        return Hit(self._passage(item.get("_source") or {}, item.get("_id")), float(score))
+        try:
+            number = as_number(score, "_score")
+        except FieldError as error:
+            raise RetrievalError(
+                f"{self.where} answered with a hit that has no score: {shown(item)}"
+            ) from error
+        assert isinstance(item, Mapping)
+        return Hit(self._passage(item.get("_source") or {}, item.get("_id")), number)
 
     def _told(self) -> dict[str, str]:
         """Of the server's version nothing is known where the user may not ask for it."""
@@ -211,7 +216,8 @@ class OpenSearch(Calling, SearchEngine):
     @cached_property
     def _caller(self) -> Caller:
         self._placed()
-        return Caller(self._address, self, authorization(os.environ.get(self.token_env, "")))
+        header = authorization(os.environ.get(self.token_env, ""))
+        return Caller(self._address, self, sendable(header, self.token_env))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ process, since Qdrant locks it.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable
 from importlib.metadata import version
@@ -18,7 +17,17 @@ from weakref import WeakValueDictionary
 
 from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.files import decode_json
-from sleuth.retrievers.servers.calling import Asking, Calling, FaultError, failure, shown_url, silence, spoken
+from sleuth.retrievers.servers.calling import (
+    Asking,
+    Calling,
+    FaultError,
+    check_url,
+    failure,
+    read_token,
+    shown_url,
+    silence,
+    spoken,
+)
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -59,11 +68,12 @@ class Server(Asking):
     engine = "qdrant"
 
     def __init__(self, url: str, how: Calling) -> None:
-        """Nothing is sent yet."""
+        """Nothing is sent yet. ConfigError for an address or a secret that cannot be."""
+        check_url(url)
         super().__init__(shown_url(url), how)
         self._client = _client_class()(
             url=url,
-            api_key=os.environ.get(how.token_env, "").strip() or None,
+            api_key=read_token(how.token_env) or None,
             timeout=math.ceil(how.timeout_s),
             pool_size=how.concurrency,
             check_compatibility=False,  # it would ask, and print, before anything is searched

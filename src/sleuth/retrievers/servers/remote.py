@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.fields import FieldError, read_passage, shown
+from sleuth.fields import FieldError, as_number, read_passage, shown
 from sleuth.retrievers.base import Retriever, check_k, check_queries
 from sleuth.retrievers.bm25_index.analysis import valid
 from sleuth.retrievers.servers.cache import HitCache
-from sleuth.retrievers.servers.calling import Caller, Calling, shown_url
+from sleuth.retrievers.servers.calling import Caller, Calling, check_url, shown_url
 from sleuth.types import Hit, Passage
 
 ROUTE = "/retrieve"
@@ -70,11 +70,13 @@ class Remote(Calling, Retriever):
         return replace(self, url=path)
 
     def identity(self) -> dict[str, str]:
-        """The address, and what the server says of its own retriever under `/info`, if it does."""
-        told = self._caller.look("/info")
+        """The address, and what the server says of its own retriever under `info` beside it, if it does."""
+        told = self._caller.look("info")
         inner = told.get("retriever") if isinstance(told, Mapping) else None
         own = {"retriever": "remote", "url": shown_url(self.url)}
-        return own | {f"of.{key}": str(value) for key, value in (inner or {}).items()}
+        if isinstance(inner, Mapping):
+            own |= {f"of.{key}": str(value) for key, value in inner.items()}
+        return own
 
     def _ask_all(self, parts: list[list[str]], k: int) -> list[list[list[Hit]]]:
         if len(parts) <= 1:
@@ -101,8 +103,10 @@ class Remote(Calling, Retriever):
     def _caller(self) -> Caller:
         if not self.url:
             raise RetrievalError("no server given: pass --index http://HOST:PORT, or set retriever.url")
-        bare = urlsplit(self.url).path in ("", "/")
-        return Caller(self.url.rstrip("/") + ROUTE if bare else self.url, self)
+        check_url(self.url)
+        parts = urlsplit(self.url)
+        bare = parts.path in ("", "/")
+        return Caller(parts._replace(path=ROUTE).geturl() if bare else self.url, self)
 
     @cached_property
     def _cache(self) -> HitCache:
@@ -121,9 +125,7 @@ def read_hits(items: object) -> list[Hit]:
     for rank, item in enumerate(items, 1):
         record = item.get("document", item) if isinstance(item, Mapping) else item
         score = item.get("score") if isinstance(item, Mapping) else None
-        if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
-            raise FieldError("score", f"must be a number, not {shown(score)}")
-        hits.append(Hit(_passage(record), 1.0 / rank if score is None else float(score)))
+        hits.append(Hit(_passage(record), 1.0 / rank if score is None else as_number(score, "score")))
     return hits
 
 
