@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +92,31 @@ def test_one_line_for_what_cannot_be(
     err = capsys.readouterr().err
     assert line in err
     assert len(err.splitlines()) == 1
+
+
+def test_what_passages_say_is_shown_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, index = tmp_path / "odd.jsonl", str(tmp_path / "index")
+    odd = {
+        "[/foo]": "gold [bold]not[/] :heart:",
+        "[draft] plan.md#1": "gold \x1b[31mred\x1b]0;title\x07 \x9b2J",
+        "wiki:book:12": "gold",
+    }
+    lines = [{"id": name, "title": f"[red]{name}", "text": text} for name, text in odd.items()]
+    source.write_text("\n".join(map(json.dumps, lines)))
+    assert main(["index", str(source), "-o", index]) == 0
+    capsys.readouterr()
+    assert main(["search", index, "gold"]) == 0
+    shown = capsys.readouterr().out
+    for words in (*odd, "[red][/foo]", "gold [bold]not[/] :heart:", "gold [31mred]0;title 2J"):
+        assert words in shown
+    assert not set("\x1b\x07\x9b") & set(shown)
+
+
+def test_a_terminal_without_the_letters_gets_their_numbers(tmp_path: Path) -> None:
+    source, index = tmp_path / "a.jsonl", str(tmp_path / "index")
+    source.write_text(json.dumps({"id": "p", "title": "", "text": "gold 漢字"}))
+    assert main(["index", str(source), "-o", index]) == 0
+    command = [sys.executable, "-m", "sleuth", "search", index, "gold"]
+    done = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\\u6f22\\u5b57" in done.stdout

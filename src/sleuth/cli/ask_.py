@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sleuth.cli.output import print_json, warn
+from sleuth.cli.output import as_written, print_json, warn
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.types import Action, Passage
 
@@ -88,14 +88,15 @@ def _given(recipe: Recipe, question: str, source: str | None) -> list[Passage]:
 
 def _show(answer: str | None, evidence: list[tuple[str, str, str]], actions: tuple[Action, ...]) -> None:
     from rich.console import Console
-    from rich.markup import escape
+    from rich.text import Text
 
     console = Console()
-    console.print(f"[bold]{escape(answer)}[/]" if answer else "[bold]no answer[/]")
+    console.print(as_written(answer or "no answer", "bold"))
     if evidence:
         console.print("\nEvidence")
     for identity, title, text in evidence:
-        console.print(f"  [cyan]\\[{escape(identity)}][/] [bold]{escape(title)}[/]: {escape(text)}")
+        name, rest = as_written(f"  [{identity}] ", "cyan"), as_written(f": {text}")
+        console.print(Text.assemble(name, as_written(title, "bold"), rest))
     console.print("\nSteps")
     for number, action in enumerate(actions, 1):
-        console.print(f"  {number}. {action.kind}: {escape(action.text)}")
+        console.print(as_written(f"  {number}. {action.kind}: {action.text}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from sleuth.evaluation.statistics import Estimate
 
@@ -24,22 +26,31 @@ def print_json_line(value: Any) -> None:
     sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
+_CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
+"""All but tabs and line ends."""
 PIPE_WIDTH = 200
 """Columns of a table that is not printed on a terminal."""
 WIDE = 110
 """Columns from which a figure and its interval stand on one line."""
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str = "") -> None:
     """A table no wider than the terminal; its first column is never cut."""
     from rich.table import Table
 
-    table = Table(title=title or None, title_justify="left")
+    table = Table(title=as_written(title) if title else None, title_justify="left")
     for index, header in enumerate(headers):
-        table.add_column(header, no_wrap=index == 0)
+        table.add_column(as_written(header), no_wrap=index == 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(as_written(cell) if isinstance(cell, str) else cell for cell in row))
     _console().print(table)
+
+
+def as_written(text: str, style: str = "") -> Text:
+    """A text as it stands, for a terminal: nothing in it is markup or an emoji's name, and what terminals obey is left out."""
+    from rich.text import Text
+
+    return Text(_CONTROL.sub("", text), style)
 
 
 def _console() -> Console:

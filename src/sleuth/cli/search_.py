@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from sleuth.cli.output import print_json, print_table
+from sleuth.cli.output import as_written, print_json, print_table
 from sleuth.cli.searching import add_arguments, opened
 from sleuth.errors import RetrievalError
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from sleuth.types import Passage
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,22 +37,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
     elif hits:
         print_table(
-            ["score", "id", "passage"],
-            [
-                [
-                    f"{h.score:.4g}",
-                    h.passage.id,
-                    f"[bold]{_plain(h.passage.title)}[/]\n{_plain(h.passage.text)}",
-                ]
-                for h in hits
-            ],
+            ["score", "id", "passage"], [[f"{h.score:.4g}", h.passage.id, _shown(h.passage)] for h in hits]
         )
     else:
         print("nothing found")
     return 0
 
 
-def _plain(text: str) -> str:
-    from rich.markup import escape
+def _shown(passage: Passage) -> Text:
+    """Title and text."""
+    from rich.text import Text
 
-    return escape(text)
+    return Text.assemble(as_written(passage.title, "bold"), "\n", as_written(passage.text))
