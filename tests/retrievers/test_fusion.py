@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ def test_by_hand():
         ("d", pytest.approx(1 / 62)),
     ]
     assert [h.passage.id for h in Fusion((Fixed("abc"), Fixed("cd"))).search(["q"], 2)[0]] == ["c", "a"]
+
+
+def test_the_same_ranks_from_other_retrievers_are_a_tie():
+    for ranks in combinations(range(20), 3):
+        one, other = (dict(zip(ranks, order, strict=True)) for order in ((0, 1, 2), (2, 0, 1)))
+        parts = [["-"] * 21 for _ in range(3)]
+        for rank in ranks:
+            parts[one[rank]][rank], parts[other[rank]][rank] = "z", "a"
+        rankings = tuple(Fixed("".join(part)) for part in parts)
+        scores = {hit.passage.id: hit.score for hit in Fusion(rankings).search(["q"], 100)[0]}
+        assert scores["a"] == scores["z"]
 
 
 def test_small_k_of_the_formula_favours_first_ranks():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 
 from sleuth.errors import ConfigError
 from sleuth.retrievers.base import Retriever, check_k, check_queries
@@ -58,12 +59,13 @@ class Fusion(Retriever):
         return own
 
     def _fuse(self, rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-        scores: dict[str, float] = {}
+        shares: dict[str, list[float]] = {}
         passages: dict[str, Passage] = {}
         for ranking in rankings:
             for rank, hit in enumerate(ranking, start=1):
                 key = hit.passage.id
                 passages.setdefault(key, hit.passage)
-                scores[key] = scores.get(key, 0.0) + 1 / (self.k + rank)
-        hits = [Hit(passages[key], score) for key, score in scores.items()]
+                shares.setdefault(key, []).append(1 / (self.k + rank))
+        # fsum: the same ranks from other retrievers are a tie, to the last bit.
+        hits = [Hit(passages[key], fsum(some)) for key, some in shares.items()]
         return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))
