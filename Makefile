@@ -43,13 +43,13 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bm25.py --json results/benchmarks/bm25.json
 
 ## make bench-retrieval  BM25, server, growth to LARGEST passages (5 million), and vectors with
-##                   INDEX=folder QUESTIONS=files; JSON in results/benchmarks; about an hour on two cores
+##                   INDEX=folder QUESTIONS=files [REAL=vectors]; JSON in results/benchmarks; about an hour on two cores
 LARGEST ?= 5000000
 bench-retrieval: $(VENV)/.bench
 	$(BIN)/python benchmarks/bm25.py --passages 1000000 --json results/benchmarks/bm25.json
 	$(BIN)/python benchmarks/server.py --json results/benchmarks/server.json
 	$(BIN)/python benchmarks/growth.py --largest $(LARGEST) --json results/benchmarks/growth.json
-	$(if $(INDEX),$(BIN)/python benchmarks/dense.py $(INDEX) $(QUESTIONS) --vectors 1000000 --json results/benchmarks/dense.json,@echo "vectors left out: name an index built with --dense and its questions (INDEX=… QUESTIONS=…)")
+	$(if $(INDEX),$(BIN)/python benchmarks/dense.py $(INDEX) $(QUESTIONS) $(if $(REAL),--real $(REAL)) --vectors 1000000 --json results/benchmarks/dense.json,@echo "vectors left out: name an index built with --dense and its questions (INDEX=… QUESTIONS=…)")
 
 ## make test-oldest  engines and training on the oldest supported transformers, in its own environment
 test-oldest: .venv-oldest/.test
