@@ -184,6 +184,36 @@ def test_old_vectors_are_noticed_after_a_change(
     assert "index format 1, this version reads 2; build the index again" in err
 
 
+def test_nothing_is_left_to_make_vectors_of(
+    index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    class Any:
+        dimension, remark = 2, ""
+
+    monkeypatch.setattr("sleuth.encoders.opening.open_encoder", lambda name: Any())
+    code, out, err = run(capsys, "-o", index, "--delete", "a", "b", "c", "--dense", "any")
+    assert (code, out) == (0, f"3 passages deleted from {index}; it holds 0\n")
+    assert err == f"sleuth: {index} holds no passages now, so there is nothing to make vectors of\n"
+
+
+def test_the_forecast_counts_what_is_stored_again(
+    tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sleuth.retrievers.bm25_index.update.bytes_stored_again", lambda directory: 7_000_000)
+    source = written(tmp_path / "b.jsonl", ("d", "date"))
+    _, _, err = run(capsys, source, "-o", index, "--add")
+    assert "memory and 8 MB of disk" in err
+    _, _, err = run(capsys, source, "-o", index)
+    assert "memory and 1 MB of disk" in err
+
+
+def test_verify_misses_vectors_without_their_manifest(index: Path, capsys: pytest.CaptureFixture[str]):
+    (index / "dense" / "index-1").mkdir(parents=True)
+    code, out, err = run(capsys, "-o", index, "--verify")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "manifest.json: missing beside its vectors" in err
+
+
 def test_verify(index: Path, capsys: pytest.CaptureFixture[str]):
     code, out, _ = run(capsys, "-o", index, "--verify", "--json")
     assert (code, json.loads(out)["passages"]) == (0, 3)

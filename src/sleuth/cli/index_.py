@@ -88,6 +88,9 @@ def run(arguments: argparse.Namespace) -> int:
     encoder = _encoder(arguments.dense) if arguments.dense is not None else None
     work = _compact if arguments.compact else _delete if other else _index
     summary, lines, sha256 = work(arguments)
+    if encoder and not summary["passages"]:
+        warn(f"{arguments.output} holds no passages now, so there is nothing to make vectors of")
+        encoder = None
     vectors = _add_vectors(arguments, sha256, encoder, summary["passages"])
     if arguments.json:
         print_json(summary | vectors)
@@ -138,7 +141,7 @@ def _index(arguments: argparse.Namespace) -> Done:
     corpora = [*open_corpora(arguments.sources), *map(open_wiki18, arguments.wiki18)]
     size = volume(corpora)
     if not arguments.json:
-        _tell_forecast(size, arguments.output)
+        _tell_forecast(size, arguments.output, _stored_again(arguments))
     skipped = _Skipped(is_strict=arguments.strict)
     passages = chain.from_iterable(corpus.passages(skipped) for corpus in corpora)
     with Meter("passages", size.num_passages if size else 0, silent=arguments.json) as meter:
@@ -224,7 +227,14 @@ def _decoded(line: bytes, number: int, path: Path) -> str:
         raise DataError(f"{path}:{number}: id: not UTF-8") from None
 
 
-def _tell_forecast(size: Volume | None, output: Path) -> None:
+def _stored_again(arguments: argparse.Namespace) -> int:
+    """Bytes of passages in the index that are written a second time where others are added."""
+    from sleuth.retrievers.bm25_index.update import bytes_stored_again
+
+    return bytes_stored_again(arguments.output) if arguments.add or arguments.replace else 0
+
+
+def _tell_forecast(size: Volume | None, output: Path, stored_again: int) -> None:
     """What the work will take, and whether the disk has room for it."""
     from sleuth.retrievers.bm25_index.forecast import forecast, free_bytes
 
@@ -233,9 +243,9 @@ def _tell_forecast(size: Volume | None, output: Path) -> None:
     needed, free = forecast(size.num_passages, size.num_bytes), free_bytes(output)
     warn(
         f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: takes up to {_shown(needed.memory)} "
-        f"of memory and {_shown(needed.disk)} of disk, of which {_shown(free)} are free"
+        f"of memory and {_shown(needed.disk + stored_again)} of disk, of which {_shown(free)} are free"
     )
-    _warn_of_little_room(needed.disk, free, output)
+    _warn_of_little_room(needed.disk + stored_again, free, output)
 
 
 def _tell_vector_forecast(num_passages: int, dimension: int, arguments: argparse.Namespace) -> None:

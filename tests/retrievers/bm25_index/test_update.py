@@ -1,11 +1,12 @@
 """Adding and deleting: what is found afterwards, what identity says, who sees the change, what a kill leaves."""
 
+import errno
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,19 @@ from hypothesis import strategies as st
 from sleuth.encoders.base import Encoder
 from sleuth.errors import DataError, RetrievalError
 from sleuth.retrievers.bm25 import open_index
+from sleuth.retrievers.bm25_index import index as index_module
 from sleuth.retrievers.bm25_index import update
 from sleuth.retrievers.bm25_index.build import build_index
-from sleuth.retrievers.bm25_index.update import add_passages, compact_index, delete_passages
+from sleuth.retrievers.bm25_index.update import (
+    add_passages,
+    bytes_stored_again,
+    compact_index,
+    delete_passages,
+)
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.hybrid import Hybrid
+from sleuth.retrievers.index_files import publish
 from sleuth.retrievers.lookup import PassageLookup
 from sleuth.types import Passage
 
@@ -145,6 +153,64 @@ def test_a_damaged_index_is_not_compacted(directory: Path):
         compact_index(directory)
 
 
+@pytest.mark.parametrize("read_whole", [0, 1 << 30])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda directory: add_passages([Passage("e", "", "elderberry")], directory),
+        lambda directory: add_passages([Passage("b", "", "blueberry")], directory, replace=True),
+        lambda directory: delete_passages(["b"], directory),
+    ],
+)
+def test_damaged_passages_are_not_given_a_hash_of_their_own(
+    directory: Path, change: Callable[[Path], object], read_whole: int, monkeypatch: pytest.MonkeyPatch
+):
+    delete_passages(["d"], directory)
+    monkeypatch.setattr(index_module, "READ_WHOLE", read_whole)  # as in a large index, or in a small one
+    (file,) = directory.glob("index-*/passages.jsonl")
+    file.write_bytes(file.read_bytes().replace(b"pie", b"pee"))
+    before = snapshot(directory)
+    with pytest.raises(RetrievalError, match=r"passages\.jsonl: not the passages that were indexed"):
+        change(directory)
+    assert snapshot(directory) == before
+
+
+def test_a_large_index_is_not_read_to_be_updated(directory: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(index_module, "READ_WHOLE", 0)
+    for name in ("check_content", "check_places"):
+        monkeypatch.setattr(index_module, name, lambda *_: pytest.fail("was read wholly"))
+    assert add_passages([Passage("e", "", "elderberry")], directory).num_added == 1
+    assert delete_passages(["a"], directory).num_deleted == 1
+
+
+def test_an_index_whose_places_are_damaged_is_not_compacted(directory: Path):
+    (file,) = directory.glob("index-*/passages.starts")
+    file.write_bytes(bytes([1]) + file.read_bytes()[1:])
+    with pytest.raises(RetrievalError, match="does not lead to its passages"):
+        compact_index(directory)
+
+
+def test_a_disk_that_may_not_be_written_to(directory: Path, monkeypatch: pytest.MonkeyPatch):
+    def read_only(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(publish, "_locked", read_only)
+    for change in (compact_index, lambda d: add_passages([], d), lambda d: delete_passages(["a"], d)):
+        with pytest.raises(RetrievalError, match=r"updating index .* failed: .*Read-only file system"):
+            change(directory)
+
+
+def test_what_is_stored_again_when_passages_are_added(
+    tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (lines,), (ids,) = (list(directory.glob(f"index-*/passages.{name}")) for name in ("jsonl", "ids"))
+    assert bytes_stored_again(directory) == lines.stat().st_size + ids.stat().st_size
+    monkeypatch.setattr(update, "SMALL_PART", lines.stat().st_size)
+    assert bytes_stored_again(directory) == 0
+    with pytest.raises(RetrievalError, match="does not exist"):
+        bytes_stored_again(tmp_path / "none")
+
+
 def test_everything_deleted_finds_nothing_and_can_be_added_to(directory: Path, letters: Encoder):
     info = delete_passages(TEXTS, directory)
     assert (info.num_passages, info.num_deleted) == (0, 4)
@@ -241,8 +307,6 @@ def test_many_passages_are_added_and_replaced_at_once(tmp_path: Path):
 
 
 def test_pruned_search_is_right_among_deleted_passages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from sleuth.retrievers.bm25_index import index as index_module
-
     passages = [
         Passage(f"{i:03}", "", f"common w{i % 7} w{i % 11} " + "rare " * (i < 30)) for i in range(300)
     ]

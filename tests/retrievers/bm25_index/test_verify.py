@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.bm25_index import update
+from sleuth.retrievers.bm25 import open_index
+from sleuth.retrievers.bm25_index import integrity, update
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.bm25_index.update import add_passages, delete_passages
 from sleuth.retrievers.bm25_index.verify import verify_index
@@ -26,6 +27,40 @@ def test_a_whole_index(directory: Path):
     manifest = verify_index(directory)
     assert manifest.num_passages == 50
     assert len(list(directory.glob("index-*/passages*.jsonl"))) == 2
+
+
+def test_a_small_index_is_read_wholly_when_it_is_opened(directory: Path):
+    (generation,) = directory.glob("index-*")
+    for file in sorted(generation.glob("passages*")):
+        data = file.read_bytes()
+        for place in range(0, len(data), 1 + len(data) // 20):
+            file.unlink()
+            file.write_bytes(data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+            with pytest.raises(RetrievalError):
+                open_index(directory)
+        file.unlink()
+        file.write_bytes(data)
+    assert len(open_index(directory).search(["common"], 99)[0]) == 49
+
+
+def test_places_of_passages_longer_than_what_is_read_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(integrity, "BLOCK", 100)
+    build_index((Passage(f"é{i}", "", "x\n\u2028" * i) for i in range(40)), tmp_path / "i")
+    (generation,) = (tmp_path / "i").glob("index-*")
+    integrity.check_places(generation)
+    for name in ("passages.ids", "passages.starts"):
+        file = generation / name
+        data = file.read_bytes()
+        for changed in (data[:-1] + bytes([data[-1] ^ 1]), data + b"x", data[:-1]):
+            file.unlink()
+            file.write_bytes(changed)
+            with pytest.raises(RetrievalError, match=r"passages\.starts: does not lead to its passages"):
+                integrity.check_places(generation)
+        file.unlink()
+        file.write_bytes(data)
+    integrity.check_places(generation)
 
 
 def test_every_file_is_looked_at(directory: Path):

@@ -21,6 +21,7 @@ from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.dense_index import build as dense_build
 from sleuth.retrievers.dense_index.build import build_dense
+from sleuth.retrievers.dense_index.verify import verify_vectors
 from sleuth.types import Passage
 
 
@@ -144,6 +145,49 @@ def test_damaged_vectors_are_not_taken_over(tmp_path: Path):
     assert again.seen == [6]
 
 
+def test_damaged_texts_take_no_vectors_over(tmp_path: Path):
+    build_dense(lengths(5), tmp_path / "d", Counting([]))
+    (file,) = (tmp_path / "d").glob("index-*/passages.jsonl")
+    file.write_bytes(file.read_bytes().replace(b"xxxx", b"xyxx"))
+    again = Counting([])
+    changed = [*lengths(4), Passage("p004", "", "xyxx")]
+    assert build_dense(changed, tmp_path / "d", again).num_resumed == 0
+    assert again.seen == [5]
+
+
+def test_an_index_whose_manifest_is_wrong_is_built_again(tmp_path: Path):
+    build_dense(lengths(5), tmp_path / "d", Counting([]))
+    path = tmp_path / "d" / "manifest.json"
+    path.write_text(path.read_text().replace('"vectors.f32": 40', '"vectors.f32": 41'))
+    with pytest.raises(RetrievalError, match="40 bytes, not 41"):
+        Dense.open(tmp_path / "d")
+    build_dense(lengths(5), tmp_path / "d", Counting([]))
+    Dense.open(tmp_path / "d")
+
+
+@dataclass(frozen=True)
+class Cutting(Counting):
+    """Reads the beginning of a text only, as an encoder of sentences does."""
+
+    max_tokens: int = 0
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        return super().encode([text[: self.max_tokens or None] for text in texts])
+
+
+def test_vectors_of_texts_cut_elsewhere_are_not_taken_over(tmp_path: Path):
+    long = [Passage(f"p{i}", "", "x" * 1000) for i in range(3)]
+    assert build_dense(long, tmp_path / "d", Cutting([], max_tokens=200)).num_resumed == 0
+    assert build_dense(long, tmp_path / "d", Cutting([], max_tokens=200)).num_resumed == 3
+    info = build_dense(long, tmp_path / "d", Cutting([], max_tokens=900))
+    assert info.num_resumed == 0
+    assert info.manifest.encoder_fingerprint.endswith("-900")
+    assert build_dense([*long, Passage("q", "", "")], tmp_path / "d", Cutting([])).num_resumed == 0
+    assert Dense(str(tmp_path / "d"), Cutting([])).search(["x" * 9], 1)[0][0].score == 9001
+    # An encoder that was told nothing is named as ever.
+    assert "-" not in build_dense(long, tmp_path / "e", Cutting([])).manifest.encoder_fingerprint
+
+
 def test_another_encoder_takes_nothing_over(tmp_path: Path, letters: Encoder, other_letters: Encoder):
     build_dense(lengths(5), tmp_path / "d", letters)
     assert build_dense(lengths(6), tmp_path / "d", letters).num_resumed == 5
@@ -204,6 +248,55 @@ def test_a_killed_build_leaves_the_old_index_and_is_resumed(tmp_path: Path, step
     assert out == f"{8 * max(0, steps - 1)}\n"
     assert len(list(folder.glob("index-*"))) == 1
     assert not list(folder.glob(".encoded-*")) + list(folder.glob(".build-*"))
+
+
+def test_a_published_index_is_never_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A build is killed after its vectors were published; a later one, that makes the same, breaks."""
+    monkeypatch.setattr(dense_build, "STEP", 10)
+    with monkeypatch.context() as killed:
+        killed.setattr(dense_build, "_sweep_kept", lambda *_: None)
+        build_dense(lengths(95), tmp_path / "d", Counting([]))
+    (kept,) = (tmp_path / "d").glob(".encoded-*/vectors.f32")
+    (published,) = (tmp_path / "d").glob("index-*/vectors.f32")
+    assert kept.samefile(published)
+    data = published.read_bytes()
+    monkeypatch.setattr(dense_build, "__version__", "99")
+
+    def broken(*_: object) -> None:
+        raise EngineError("broke")
+
+    with monkeypatch.context() as breaking:
+        breaking.setattr(dense_build.KnownVectors, "encode", broken)
+        with pytest.raises(EngineError, match="broke"):
+            build_dense(lengths(95), tmp_path / "d", Counting([]))
+    assert published.read_bytes() == data
+    verify_vectors(tmp_path / "d")
+    assert len(kept.read_bytes()) == 80 * 2 * 4  # nothing of what was kept is lost
+    assert build_dense(lengths(95), tmp_path / "d", Counting([])).num_resumed == 95
+    assert not list((tmp_path / "d").glob(".encoded-*"))
+
+
+def test_what_a_build_kept_is_removed_where_it_was_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as killed:
+        killed.setattr(dense_build, "_sweep_kept", lambda *_: None)
+        build_dense(lengths(5), tmp_path / "d", Counting([]))
+    other = tmp_path / "d" / ".encoded-of-another-build"
+    other.mkdir()
+    assert build_dense(lengths(5), tmp_path / "d", Counting([])).num_resumed == 5
+    assert list((tmp_path / "d").glob(".encoded-*")) == [other]
+
+
+def test_without_hard_links_files_are_copied(
+    tmp_path: Path, letters: Encoder, fruit: list[Passage], monkeypatch: pytest.MonkeyPatch
+):
+    def no_links(*_: object) -> None:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "link", no_links)
+    build_index(fruit, tmp_path / "i")
+    build_dense(tmp_path / "i", tmp_path / "i" / "dense", letters)
+    verify_vectors(tmp_path / "i")
+    assert Dense(str(tmp_path / "i"), letters).search(["b"], 1)[0][0].passage.id == "p0"
 
 
 def test_one_process_encodes_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

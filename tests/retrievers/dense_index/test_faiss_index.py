@@ -12,7 +12,9 @@ from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.dense_index import faiss_index
 from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.dense_index.faiss_index import compressed, num_lists, tune
+from sleuth.retrievers.dense_index.manifest import Backend
 from sleuth.retrievers.dense_index.vectors import recall
+from sleuth.retrievers.dense_index.verify import verify_vectors
 from sleuth.types import Passage
 
 faiss = pytest.importorskip("faiss", reason="faiss-cpu is not installed")
@@ -105,6 +107,38 @@ def test_a_handful_of_passages(tmp_path: Path, letters: Encoder, fruit: list[Pas
         "p3",
         "p1",
     ]
+
+
+@pytest.mark.parametrize(("count", "text"), [(1, "a"), (3, "b"), (40, ""), (1200, "c"), (1200, "")])
+@pytest.mark.parametrize("backend", ["ivf-sq8", "pq-sq8"])
+def test_equal_vectors_are_found_however_many_there_are(
+    tmp_path: Path, letters: Encoder, backend: Backend, count: int, text: str
+):
+    passages = [Passage(f"p{i:04}", "", text) for i in range(count)]
+    info = build_dense(passages, tmp_path / "i", letters, backend=backend)
+    assert info.manifest.recall == 1.0
+    queries = ["a", "abc", "no letter", "cage"]
+    for k in (1, 10, 2000):
+        for hits in Dense(str(tmp_path / "i"), letters).search(queries, k):
+            assert len(hits) == min(k, count)
+            assert len({hit.score for hit in hits}) == 1
+    assert [h.passage.id for h in Dense(str(tmp_path / "i"), letters).search(["a"], 1)[0]] == ["p0000"]
+
+
+def test_lists_that_hold_too_few_are_not_all_that_is_looked_through(approximate: Path, letters: Encoder):
+    for k in (300, 1200):
+        (hits,) = Dense(str(approximate), letters, nprobe=1).search(["headache"], k)
+        assert len({hit.passage.id for hit in hits}) == k
+
+
+@pytest.mark.parametrize("nprobe", [0, -1])
+def test_a_number_of_lists_that_no_build_chooses(approximate: Path, letters: Encoder, nprobe: int):
+    path = approximate / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"nprobe": nprobe}))
+    with pytest.raises(RetrievalError, match=r"damaged \(nprobe\)"):
+        Dense.open(approximate)
+    with pytest.raises(RetrievalError, match=r"damaged \(nprobe\)"):
+        verify_vectors(approximate)
 
 
 def test_number_of_lists():

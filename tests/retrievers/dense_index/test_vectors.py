@@ -4,13 +4,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.dense_index import vectors
-from sleuth.retrievers.dense_index.vectors import VectorFile, open_vectors, recall, rounded, search_exact
+from sleuth.retrievers.dense_index.vectors import (
+    VectorFile,
+    best,
+    open_vectors,
+    recall,
+    rounded,
+    search_exact,
+)
 
 SMALL = st.floats(-2, 2, width=16)
 
@@ -28,6 +35,22 @@ def test_the_best_k_and_all_that_tie_with_the_last(rows: np.ndarray, queries: np
         assert {i for i, score in enumerate(everything) if score >= last} <= set(places.tolist())
         assert len(places) >= min(k, len(rows))
         assert scores == pytest.approx((rows @ query)[places], abs=1e-5)
+
+
+@given(
+    st_numpy.arrays(
+        np.float32, st.integers(1, 30), elements=st.floats(-1, 1, width=32) | st.sampled_from([-0.9, 0.05])
+    )
+)
+@example(np.array([0.050001, 0.0500024, -0.9], dtype=np.float32))
+def test_the_order_does_not_depend_on_how_many_are_wanted(scores: np.ndarray):
+    def order(k: int) -> list[int]:
+        found, rows = best(scores, k)
+        keyed = zip(rounded(found), rows.tolist(), strict=True)
+        return [row for _, row in sorted((-score, row) for score, row in keyed)][:k]
+
+    whole = order(len(scores))
+    assert [order(k) for k in range(1, len(scores))] == [whole[:k] for k in range(1, len(scores))]
 
 
 def test_blocks_of_rows_and_queries_change_nothing(monkeypatch: pytest.MonkeyPatch):
@@ -52,10 +75,13 @@ def test_half_precision_is_searched_in_single(tmp_path: Path):
     assert (scores.dtype, places.tolist()) == (np.float32, [1])
 
 
-def test_rounding_keeps_five_digits_of_the_largest():
+def test_rounding_keeps_five_digits_of_the_best():
     assert rounded(np.array([0.1234567, 0.0000004], dtype=np.float32)) == [0.12346, 0.0]
     assert rounded(np.array([81.23456, 7.654321], dtype=np.float32)) == [81.235, 7.654]
+    # A score far below zero keeps five digits of its own, whatever the best one is.
     assert rounded(np.array([-50.00001, 0.001], dtype=np.float32)) == [-50.0, 0.001]
+    assert rounded(np.array([0.0500024, 0.050001, -0.9], dtype=np.float32)) == [0.050002, 0.050001, -0.9]
+    assert rounded(np.array([0.0500024], dtype=np.float32)) == [0.050002]
     assert rounded(np.array([0.0], dtype=np.float32)) == [0.0]
     assert rounded(np.zeros(0, dtype=np.float32)) == []
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25_index import analysis
+from sleuth.retrievers.bm25_index.engine import engine_errors
 from sleuth.retrievers.bm25_index.index_writer import FOLDER, remove_leftovers
 from sleuth.retrievers.index_files.passages import PassageStore
 
@@ -43,14 +44,12 @@ def write_best_scores(content: Path, least: int) -> None:
     """Measure words that `least` passages or more hold, and write them beside the index that `content` holds."""
     from tantivy import Index
 
-    try:
+    with engine_errors(str(content / FOLDER)):
         index = Index.open(str(content / FOLDER))
         index.config_reader("manual")
         searcher = index.searcher()
         words = sorted(word for word in _common(content) if searcher.doc_freq("text", word) >= least)
         scores = {word: best_score(searcher, index.schema, word) for word in words}
-    except ValueError as error:
-        raise RetrievalError(f"{content / FOLDER}: {error}") from error
     remove_leftovers(content / FOLDER)
     with (content / BEST_SCORES).open("wb") as file:
         file.write(msgspec.json.encode(scores))

@@ -21,9 +21,16 @@ from typing import TYPE_CHECKING
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25_index import analysis, pruning
 from sleuth.retrievers.bm25_index.best_scores import best_score, read_best_scores
+from sleuth.retrievers.bm25_index.engine import engine_errors
 from sleuth.retrievers.bm25_index.index_writer import FOLDER
-from sleuth.retrievers.bm25_index.integrity import check_content
-from sleuth.retrievers.index_files.manifest import Manifest, check_files, check_hashes, read_manifest
+from sleuth.retrievers.bm25_index.integrity import check_content, check_places
+from sleuth.retrievers.index_files.manifest import (
+    READ_WHOLE,
+    Manifest,
+    check_files,
+    check_hashes,
+    read_manifest,
+)
 from sleuth.retrievers.index_files.passages import PARTS, PassageStore
 from sleuth.types import Hit
 
@@ -45,9 +52,6 @@ PRUNE_FROM = 250_000
 
 LOOK_UP_FROM = 3000
 """Passages that hold a word from which on its best score is known or looked up, once."""
-
-READ_WHOLE = 16 << 20
-"""Bytes; an index of no more is read and compared with its hashes when it is opened, which takes milliseconds."""
 
 REMEMBERED_WORDS = 1 << 16
 
@@ -79,10 +83,7 @@ class OpenIndex:
 
     def _open(self, directory: Path) -> None:
         generation = directory / self.manifest.generation
-        check_files(generation, self.manifest)
-        check_hashes(generation, self.manifest.hashes)
-        if sum(self.manifest.files.values()) <= READ_WHOLE:
-            check_content(generation, self.manifest)
+        check_opened(generation, self.manifest)
         check_analyser(directory, self.manifest)
         self._passages = PassageStore(generation)
         # Rows stay as they are when a passage is deleted, and so does the engine's count of words.
@@ -102,15 +103,19 @@ class OpenIndex:
         single-precision sum depend on how the index happens to be cut into segments.
         """
         k = min(k, self.manifest.num_passages)
-        try:
+        with engine_errors("the index does not answer"):
             found = [self._found(query, k, title_boost) for query in queries]
             # For all queries at once: opening the column costs as much as reading it at a thousand places.
             addresses = [address for some in found for _, address in some]
-            rows = iter(self._searcher.fast_field_values("row", addresses))
-        except ValueError as error:
-            raise RetrievalError(f"the index does not answer: {error}") from error
+            rows = self._searcher.fast_field_values("row", addresses)
+        if any(row is None or row >= self._num_stored for row in rows):
+            raise RetrievalError(
+                "the index finds passages that it does not hold: damaged; build the index again"
+            )
+        next_rows = iter(rows)
         return [
-            [Hit(self._passages[row], score) for score, row in self._ranked(some, rows)[:k]] for some in found
+            [Hit(self._passages[row], score) for score, row in self._ranked(some, next_rows)[:k]]
+            for some in found
         ]
 
     def _found(self, query: str, k: int, title_boost: float) -> list[Found]:
@@ -225,6 +230,15 @@ def _led_by(terms: Sequence[pruning.Term], number: int) -> tantivy.Query:
     return query
 
 
+def check_opened(generation: Path, manifest: Manifest) -> None:
+    """What is checked whenever an index is opened: all of it if it is small, else sizes and the small files."""
+    check_files(generation, manifest)
+    check_hashes(generation, manifest.hashes)
+    if sum(manifest.files.values()) <= READ_WHOLE:
+        check_content(generation, manifest)
+        check_places(generation)
+
+
 def check_analyser(directory: Path, manifest: Manifest) -> None:
     """RetrievalError if the words of the index were made from its passages by other rules than those here."""
     if (manifest.analyser, manifest.analyser_fingerprint) != (analysis.ANALYSER, analysis.fingerprint()):
@@ -237,16 +251,11 @@ def check_analyser(directory: Path, manifest: Manifest) -> None:
 def _searcher(path: Path, manifest: Manifest) -> tuple[tantivy.Searcher, tantivy.Schema]:
     from tantivy import Index
 
-    try:
-        with _lockable(path) as folder:
-            index = Index.open(str(folder))
-            index.config_reader("manual")  # a published index never changes: no thread need watch it
-            searcher = index.searcher()
-    except (ValueError, OSError) as error:
-        raise RetrievalError(
-            f"{path}: {ENGINE} {engine_version()} cannot open what {manifest.engine_version} wrote ({error}); "
-            "build the index again"
-        ) from error
+    told = f"{path}: {ENGINE} {engine_version()} cannot open what {manifest.engine_version} wrote, build the index again"
+    with engine_errors(told), _lockable(path) as folder:
+        index = Index.open(str(folder))
+        index.config_reader("manual")  # a published index never changes: no thread need watch it
+        searcher = index.searcher()
     if searcher.num_docs != manifest.num_passages:
         raise RetrievalError(
             f"{path}: {searcher.num_docs} passages, not {manifest.num_passages}; build the index again"

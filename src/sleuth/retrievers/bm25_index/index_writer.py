@@ -7,15 +7,15 @@ linked into its successor. After a kill the index is as the last commit left it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from sleuth.errors import RetrievalError
 from sleuth.memory import give_back
 from sleuth.retrievers.bm25_index import analysis
+from sleuth.retrievers.bm25_index.engine import engine_errors
 from sleuth.types import Passage
 
 if TYPE_CHECKING:
@@ -115,12 +115,8 @@ class IndexWriter:
         self.__dict__.pop("_writer", None)
         self.__dict__.pop("_index", None)
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except (ValueError, OSError) as error:
-            raise RetrievalError(f"{self._path}: {error}") from error
+    def _told(self) -> AbstractContextManager[None]:
+        return engine_errors(str(self._path))
 
     def __enter__(self) -> IndexWriter:
         return self

@@ -8,8 +8,6 @@ written is what is new, and the last stored passages again while those are few.
 from __future__ import annotations
 
 import dataclasses
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,12 +26,12 @@ from sleuth.retrievers.bm25_index.build import (
     build_index,
     describe,
 )
-from sleuth.retrievers.bm25_index.index import check_analyser
+from sleuth.retrievers.bm25_index.index import check_analyser, check_opened
 from sleuth.retrievers.bm25_index.index_writer import FOLDER, IndexWriter, num_threads
-from sleuth.retrievers.bm25_index.integrity import check_content
+from sleuth.retrievers.bm25_index.integrity import check_content, check_places, other_passages
 from sleuth.retrievers.bm25_index.shards import SHARD_BYTES
 from sleuth.retrievers.index_files.content_hash import ContentHash
-from sleuth.retrievers.index_files.manifest import Manifest, check_hashes, read_manifest
+from sleuth.retrievers.index_files.manifest import Manifest, read_manifest
 from sleuth.retrievers.index_files.passage_writer import PassageWriter, write_lists
 from sleuth.retrievers.index_files.passages import (
     BLOCKS,
@@ -42,10 +40,17 @@ from sleuth.retrievers.index_files.passages import (
     PassageReader,
     PassageStore,
     Rows,
+    as_bytes,
     part_path,
     read_parts,
 )
-from sleuth.retrievers.index_files.publish import one_update, overtaken, publish, updating
+from sleuth.retrievers.index_files.publish import (
+    linked_or_copied,
+    one_update,
+    overtaken,
+    publish,
+    updating,
+)
 from sleuth.types import Passage
 
 SMALL_PART = 16 << 20
@@ -139,12 +144,22 @@ def compact_index(directory: Path, *, progress: Callable[[int], None] | None = N
     Raises RetrievalError if there is no index, it is damaged, no passage is left, or it was built again meanwhile.
     """
     directory = Path(directory)
-    with one_update(directory) as manifest:
+    with _os_errors_told(directory), one_update(directory) as manifest:
         generation = directory / manifest.generation
         check_content(generation, manifest)  # a passage that was damaged would be given a hash of its own
+        check_places(generation)
         reader = PassageReader(generation, manifest.num_passages)
         alive = (reader[place] for place in range(manifest.num_passages))
         return build_index(alive, directory, progress=progress, base=manifest.generation)
+
+
+def bytes_stored_again(directory: Path) -> int:
+    """Bytes of passages in the last parts of an index, which come into a new one with what is added.
+
+    Raises RetrievalError if there is no index.
+    """
+    parts = read_parts(directory / read_manifest(directory).generation)
+    return sum(part.line_bytes + part.id_bytes for part in parts[_num_kept(parts) :])
 
 
 class _New:
@@ -199,7 +214,7 @@ class _Successor:
     def __init__(self, directory: Path, manifest: Manifest, content: Path) -> None:
         self._directory, self._manifest, self._content = directory, manifest, content
         self._old = directory / manifest.generation
-        check_hashes(self._old, manifest.hashes)
+        check_opened(self._old, manifest)
         check_analyser(directory, manifest)
         self.store = PassageStore(self._old)
         self._parts = read_parts(self._old)
@@ -253,9 +268,14 @@ class _Successor:
         return UpdateInfo(self._directory, self._manifest.num_passages, self._manifest.sha256)
 
     def _hash(self) -> ContentHash:
-        """The hash of all lines so far, of which only the last MiB at most is read."""
+        """The hash of all lines so far, of which only the last MiB at most is read.
+
+        It must be the manifest's: a passage that was damaged would else be given a hash of its own.
+        """
         content = ContentHash((self._old / BLOCKS).read_bytes())
         content.update(self.store.read(content.start))
+        if content.hexdigest(as_bytes(self.store.deleted)) != self._manifest.sha256:
+            raise RetrievalError(other_passages(self._old))
         return content
 
     def _link(self, num_parts: int) -> None:
@@ -264,10 +284,7 @@ class _Successor:
         names |= {name for name in self._manifest.files if name.startswith(f"{FOLDER}/")}
         (self._content / FOLDER).mkdir()
         for name in names:
-            try:
-                os.link(self._old / name, self._content / name)
-            except OSError:  # a file system without links
-                shutil.copyfile(self._old / name, self._content / name)
+            linked_or_copied(self._old / name, self._content / name)
 
     def _publish(self, num_passages: int, sha256: str) -> None:
         self._manifest = publish(
@@ -280,12 +297,20 @@ class _Successor:
 
 @contextmanager
 def _successor(directory: Path) -> Iterator[_Successor]:
-    try:
-        with updating(directory) as (manifest, content):
+    with _os_errors_told(directory), updating(directory) as (manifest, content):
+        try:
             yield _Successor(directory, manifest, content)
-    except OSError as error:
-        if isinstance(error, FileNotFoundError) and read_manifest(directory) != manifest:
+        except FileNotFoundError:
+            if read_manifest(directory) == manifest:
+                raise
             raise RetrievalError(overtaken(directory)) from None
+
+
+@contextmanager
+def _os_errors_told(directory: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
         raise RetrievalError(f"updating index {str(directory)!r} failed: {error}") from error
 
 

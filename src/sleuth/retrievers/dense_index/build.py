@@ -45,7 +45,7 @@ from sleuth.retrievers.dense_index.vectors import (
 from sleuth.retrievers.index_files.manifest import check_files, hash_of, read_manifest
 from sleuth.retrievers.index_files.passage_writer import PassageWriter
 from sleuth.retrievers.index_files.passages import PassageReader, passage_files
-from sleuth.retrievers.index_files.publish import ENCODED, publish, staging
+from sleuth.retrievers.index_files.publish import ENCODED, linked_or_copied, publish, staging
 from sleuth.types import Passage
 
 STEP = 512
@@ -104,9 +104,11 @@ def build_dense(
         with staging(directory, KIND) as content:
             count, sha256, num_duplicates = _store(source, content, directory, tell)
             draft = _draft(encoder, marks, count, sha256, backend)
-            if current := _current(directory, draft):
-                return DenseInfo(directory, current, count, num_duplicates)
             key = f"{sha256[:16]}-{draft.encoder_fingerprint}"
+            if current := _current(directory, draft):
+                # A build that was killed as it ended left the vectors that it had published.
+                _sweep_kept(directory, key)
+                return DenseInfo(directory, current, count, num_duplicates)
             with _kept(directory, key, draft) as file:
                 num_resumed = _encode(file, content, directory, encoder, draft, tell)
                 manifest = publish(content, directory, _index(file, content, encoder, draft, tell))
@@ -145,10 +147,7 @@ def _share(index: Path, content: Path) -> tuple[int, str]:
     if not manifest.num_passages:
         raise RetrievalError(f"index {str(index)!r} holds no passages")
     for name in passage_files(generation):
-        try:
-            os.link(generation / name, content / name)
-        except OSError:  # another file system, or one without links
-            shutil.copyfile(generation / name, content / name)
+        linked_or_copied(generation / name, content / name)
     return manifest.num_passages, manifest.sha256
 
 
@@ -164,7 +163,7 @@ def _draft(
         num_passages=count,
         sha256=sha256,
         encoder=encoder.name,
-        encoder_fingerprint=fingerprint(marks),
+        encoder_fingerprint=_fingerprint(encoder, marks),
         encoder_probe=packed(marks),
         dimension=marks.shape[1],
         normalised=encoder.normalised,
@@ -179,10 +178,17 @@ def _draft(
     )
 
 
+def _fingerprint(encoder: Encoder, marks: NDArray[np.float16]) -> str:
+    """Of what the encoder makes of a short text, and of where it was told to cut long ones, which that cannot show."""
+    max_tokens = getattr(encoder, "max_tokens", 0)
+    return f"{fingerprint(marks)}-{max_tokens}" if max_tokens else fingerprint(marks)
+
+
 def _current(directory: Path, draft: DenseManifest) -> DenseManifest | None:
     """The manifest of the index that is there, if it is what `draft` would become and undamaged."""
     try:
         found = read_dense_manifest(directory)
+        check_files(directory / found.generation, found)
         for name in found.hashes:
             verified(directory / found.generation, found, name)
     except RetrievalError:
@@ -200,14 +206,29 @@ def _kept(directory: Path, key: str, draft: DenseManifest) -> Iterator[Path]:
     lock = FolderLock(folder)
     try:
         # At half precision where they are only read to be compressed.
-        yield folder / (VECTORS if draft.backend == "exact" else HALF_VECTORS)
+        path = folder / (VECTORS if draft.backend == "exact" else HALF_VECTORS)
+        _set_apart(path)
+        yield path
     finally:
         lock.release()
 
 
-def _sweep_kept(directory: Path) -> None:
-    """Remove vectors that finished or given-up builds left, and no process is adding to."""
-    for folder in directory.glob(ENCODED + "*"):
+def _set_apart(path: Path) -> None:
+    """Make a kept file, which is about to be cut and added to, a copy if a published index has the same file.
+
+    So it is after a build that was killed between publishing its vectors and removing what it kept.
+    """
+    if path.exists() and path.stat().st_nlink > 1:
+        copy = path.with_name(f"{path.name}.copy")
+        shutil.copyfile(path, copy)
+        with copy.open("rb") as file:
+            os.fsync(file.fileno())
+        copy.replace(path)
+
+
+def _sweep_kept(directory: Path, key: str = "*") -> None:
+    """Remove vectors that finished or given-up builds left, and no process is adding to; `key`: of such builds only."""
+    for folder in directory.glob(ENCODED + key):
         try:
             lock = FolderLock(folder)
         except BusyError:
@@ -241,7 +262,7 @@ def _index(
     """Put what searches read into `content`; returns the manifest of it, with its recall measured."""
     vectors = open_vectors(path, draft.num_passages, draft.dimension)
     if draft.backend == "exact":
-        os.link(path, content / VECTORS)
+        linked_or_copied(path, content / VECTORS)
         return _with_files(draft, content)
     coding = "SQ8"
     if draft.backend == "pq-sq8":

@@ -51,7 +51,8 @@ class KnownVectors:
         if found.backend != "exact" or any(getattr(found, name) != getattr(draft, name) for name in same):
             return
         folder = directory / found.generation
-        verified(folder, found, VECTORS)
+        for name in {VECTORS, *found.files}:  # a text that was damaged would be given the vector of another
+            verified(folder, found, name)
         self._vectors = open_vectors(folder / VECTORS, found.num_passages, found.dimension)
         reader = PassageReader(folder, found.num_passages)
         self._rows = {_key(reader[row]): row for row in range(found.num_passages)}

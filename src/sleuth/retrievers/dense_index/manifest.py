@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from sleuth.encoders.base import fingerprint, unpacked
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.index_files import manifest as words
 from sleuth.retrievers.index_files.manifest import MANIFEST, hash_of, read_as
@@ -33,6 +34,7 @@ class DenseManifest:
     encoder: str
     """Name that sleuth.encoders.opening.open_encoder knows."""
     encoder_fingerprint: str
+    """Hash of the probe; "-" and the number of tokens to which the encoder cuts texts follow if that was set."""
     encoder_probe: str
     """What the encoder made of a fixed text; see sleuth.encoders.base.probe."""
     dimension: int
@@ -41,7 +43,7 @@ class DenseManifest:
     engine_version: str
     """Of numpy or faiss, which wrote the vectors."""
     nprobe: int
-    """Lists looked through for a query; 0 if there are none."""
+    """Lists looked through for a query, 1 or more; 0 if there are none."""
     candidates: int
     """Passages that are scored again for a query; 0 if none are."""
     recall: float
@@ -61,7 +63,7 @@ def dense_folder(path: Path) -> Path:
 def read_dense_manifest(folder: Path) -> DenseManifest:
     """The manifest of a folder of vectors, or RetrievalError saying what is wrong with it."""
     try:
-        return read_as(folder, DenseManifest, KIND, FORMAT)
+        manifest = read_as(folder, DenseManifest, KIND, FORMAT)
     except RetrievalError as error:
         try:
             words.read_manifest(folder)
@@ -70,6 +72,22 @@ def read_dense_manifest(folder: Path) -> DenseManifest:
         raise RetrievalError(
             f"index {str(folder)!r} holds no vectors; build it again with 'sleuth index SRC -o DIR --dense minilm'"
         ) from None
+    if wrong := _wrong_setting(manifest):
+        raise RetrievalError(f"{folder / MANIFEST}: damaged ({wrong}); build the index again")
+    return manifest
+
+
+def _wrong_setting(manifest: DenseManifest) -> str:
+    """The name of a setting that no build writes; "" if there is none."""
+    if manifest.backend != "exact" and manifest.nprobe < 1:
+        return "nprobe"
+    try:
+        marks = unpacked(manifest.encoder_probe)
+    except ValueError:
+        return "encoder_probe"
+    if fingerprint(marks) != manifest.encoder_fingerprint.partition("-")[0]:
+        return "encoder_probe"
+    return "" if marks.shape[1] == manifest.dimension else "dimension"
 
 
 def verified(folder: Path, manifest: DenseManifest, name: str) -> Path:

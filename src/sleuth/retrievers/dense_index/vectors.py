@@ -6,6 +6,7 @@ can be anything but numbers.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ ROWS = 8192
 QUERIES = 32
 """Queries multiplied at a time; scores for all rows take 4 bytes each."""
 DIGITS = 5
-"""Scores that agree to so many digits of the best one are a tie: single precision, whose last bits
+"""Scores that agree to so many digits of the best one, or of their own if they are larger, are a tie: single precision, whose last bits
 depend on what was computed beside a vector."""
 
 Vectors = NDArray[np.float32] | NDArray[np.float16]
@@ -101,22 +102,27 @@ def best(scores: NDArray[np.float32], k: int) -> Found:
         return scores, np.arange(len(scores))
     last = np.partition(scores, len(scores) - k)[len(scores) - k]
     # A whole unit of the last digit below: what rounds to the same score is at most that far away.
-    rows = np.flatnonzero(scores >= last - 10.0 ** -decimals(scores))
+    unit = 10.0 ** -decimals(max(abs(float(scores.max())), abs(float(last))))
+    rows = np.flatnonzero(scores >= last - unit)
     return scores[rows], rows
 
 
-def decimals(scores: NDArray[np.float32]) -> int:
-    """Decimal places that make DIGITS digits of the largest score, sign aside."""
-    size = float(np.abs(scores).max())
-    return DIGITS if size < 1e-30 else DIGITS - 1 - int(np.floor(np.log10(size)))
+def decimals(size: float) -> int:
+    """Decimal places that make DIGITS digits of a score of that size, sign aside."""
+    return DIGITS if size < 1e-30 else DIGITS - 1 - math.floor(math.log10(size))
 
 
 def rounded(scores: NDArray[np.float32]) -> list[float]:
-    """Scores of one query as they are shown and compared."""
+    """Scores of one query as they are shown and compared, which what else was found must not change.
+
+    The best score, which is always among them, says to how many places. A negative one that is larger,
+    sign aside, has fewer: its last bits mean as little.
+    """
     if not len(scores):
         return []
-    places = decimals(scores)
-    return [round(float(score), places) for score in scores]
+    size = abs(float(scores.max()))
+    places = decimals(size)
+    return [round(score, places if abs(score) <= size else decimals(abs(score))) for score in scores.tolist()]
 
 
 def recall(found: Sequence[NDArray[np.int64]], truth: Sequence[NDArray[np.int64]]) -> float:

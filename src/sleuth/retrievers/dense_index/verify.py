@@ -1,6 +1,6 @@
 """verify_vectors: every file of an index of vectors held against the hash that the build wrote.
 
-Opening one checks sizes only, except for faiss files: those are never read unverified.
+Opening a large one checks sizes, the small files and those of faiss only.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from sleuth.errors import RetrievalError
+from sleuth.retrievers.bm25_index.integrity import check_passages, check_places
+from sleuth.retrievers.dense_index.index import OpenDense
 from sleuth.retrievers.dense_index.manifest import DenseManifest, dense_folder, read_dense_manifest
-from sleuth.retrievers.index_files.manifest import check_hashes
+from sleuth.retrievers.index_files.manifest import MANIFEST, check_files, check_hashes
 
 
 def verify_vectors(directory: Path, passages: str = "") -> DenseManifest:
@@ -19,10 +21,16 @@ def verify_vectors(directory: Path, passages: str = "") -> DenseManifest:
     """
     folder = dense_folder(directory)
     manifest = read_dense_manifest(folder)
-    check_hashes(folder / manifest.generation, manifest.hashes)
+    generation = folder / manifest.generation
+    check_files(generation, manifest)
+    if manifest.files.keys() != manifest.hashes.keys():
+        raise RetrievalError(f"{folder / MANIFEST}: damaged (hashes); build the index again")
+    check_hashes(generation, manifest.hashes)
+    check_passages(generation, manifest)
+    check_places(generation)
     if passages and manifest.sha256 != passages:
         raise RetrievalError(
             f"index {str(directory)!r}: its vectors are of other passages than its words; "
             "build it again with 'sleuth index SRC -o DIR --dense ENCODER'"
         )
-    return manifest
+    return OpenDense(folder).manifest  # what a search would refuse is not as it was built

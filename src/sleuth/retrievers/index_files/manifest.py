@@ -20,6 +20,8 @@ MANIFEST = "manifest.json"
 KIND = "sleuth-bm25"
 FORMAT = 2
 """Raised whenever an older index could no longer be searched rightly."""
+READ_WHOLE = 16 << 20
+"""Bytes; an index of no more is read and compared with its hashes when it is opened, which takes milliseconds."""
 
 
 class AnyManifest(Protocol):
@@ -29,6 +31,9 @@ class AnyManifest(Protocol):
 
     @property
     def generation(self) -> str: ...
+
+    @property
+    def sha256(self) -> str: ...
 
     @property
     def files(self) -> dict[str, int]: ...
@@ -83,7 +88,7 @@ def read_as(directory: Path, shape: type[M], kind: str, current: int) -> M:
         raise RetrievalError(f"cannot read index {str(directory)!r}: {error}") from error
     try:
         data: Any = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RetrievalError(f"{path}: damaged ({error}); build the index again") from error
     if not isinstance(data, dict) or data.get("kind") != kind:
         raise RetrievalError(f"{path}: not the manifest of a Sleuth index")

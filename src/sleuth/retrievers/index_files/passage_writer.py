@@ -23,6 +23,7 @@ from sleuth.retrievers.index_files.passages import (
     STARTS,
     Part,
     Rows,
+    as_bytes,
     part_path,
 )
 from sleuth.types import Passage
@@ -142,7 +143,7 @@ class PassageWriter:
 
 def write_lists(directory: Path, parts: Sequence[Part], content: ContentHash, deleted: Rows | None) -> str:
     """What parts there are, and which rows do not count; returns the hash of the passages that do."""
-    left_out = b"" if deleted is None else deleted.astype("<u8").tobytes()
+    left_out = b"" if deleted is None else as_bytes(deleted)
     lists = {PARTS: msgspec.json.encode(list(parts)), BLOCKS: content.blocks, DELETED: left_out}
     for name, data in lists.items():
         # Never written over: the old file may be a link to that of an index that is being searched.

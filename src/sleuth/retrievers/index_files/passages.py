@@ -75,6 +75,11 @@ def read_deleted(directory: Path) -> Rows:
     return found.astype(np.int64)
 
 
+def as_bytes(deleted: Rows) -> bytes:
+    """Rows as DELETED holds them."""
+    return deleted.astype("<u8").tobytes()
+
+
 def passage_files(directory: Path) -> list[str]:
     """The names of all files below a directory that hold passages, by which it can be copied or linked."""
     numbers = range(len(read_parts(directory)))

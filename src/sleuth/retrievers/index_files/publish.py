@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,6 +47,17 @@ JOURNAL = "journal.jsonl"
 _UPDATE_LOCK = ".lock-update"
 _MADE_BY = "made-by"
 _OWN = (MANIFEST, _NEW_MANIFEST, _LOCK, _UPDATE_LOCK, DENSE)
+_LITTER = (
+    ".DS_Store",
+    ".localized",
+    "._*",
+    ".directory",
+    ".fuse_hidden*",
+    ".nfs*",
+    "Thumbs.db",
+    "desktop.ini",
+)
+"""Files that file managers and file systems leave in any folder; nobody's work, so an index may lie beside them."""
 
 
 @contextmanager
@@ -143,17 +155,38 @@ def publish(content: Path, directory: Path, manifest: M, *, base: str = "") -> M
     with _locked(directory / _LOCK):
         if base and _current(directory) != base:
             raise RetrievalError(overtaken(directory))
-        content.rename(directory / named.generation)
         fresh = directory / _NEW_MANIFEST
         with fresh.open("wb") as file:
             file.write(encoded(named))
             file.flush()
             os.fsync(file.fileno())
+        content.rename(directory / named.generation)
         _sync(directory)
         fresh.replace(directory / MANIFEST)
         _sync(directory)
         _sweep(directory, keep_journals=True)
     return named
+
+
+def linked_or_copied(source: Path, target: Path) -> None:
+    """Give a published file, which never changes, a second name; a copy of it where there are no hard links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+        _sync(target)
+
+
+def has_lost_manifest(directory: Path) -> bool:
+    """Whether an index was published in `directory` whose manifest is gone.
+
+    What a first build was about to publish has its build directory beside it, and is no index yet.
+    """
+    published = any(
+        not (directory / (_BUILD + path.name.removeprefix(_GENERATION))).exists()
+        for path in directory.glob(f"{_GENERATION}*")
+    )
+    return published and not (directory / MANIFEST).exists()  # in this order: it may be published just now
 
 
 def overtaken(directory: Path) -> str:
@@ -169,6 +202,8 @@ def _refuse_foreign(directory: Path, kind: str) -> None:
         raise RetrievalError(f"{str(directory)!r} is a file; the index needs a directory of its own")
     for entry in directory.iterdir():
         ours = entry.name in _OWN or entry.name.startswith((_BUILD, _GENERATION, ENCODED))
+        if any(fnmatchcase(entry.name, pattern) for pattern in _LITTER):
+            continue
         if not ours or (entry.name == MANIFEST and kind_of(entry) not in (kind, "")):
             raise RetrievalError(
                 f"{str(directory)!r} holds {entry.name!r} and is not an index; give the index a directory of its own"
@@ -179,7 +214,7 @@ def kind_of(manifest: Path) -> str:
     """The kind a manifest names, or "" if it is damaged."""
     try:
         data = msgspec.json.decode(manifest.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
     return str(data.get("kind", "other")) if isinstance(data, dict) else "other"
 
@@ -188,7 +223,7 @@ def _current(directory: Path) -> str:
     """The generation that the manifest names, "" if there is none."""
     try:
         return str(msgspec.json.decode((directory / MANIFEST).read_bytes())["generation"])
-    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, KeyError):
         return ""
 
 
@@ -222,9 +257,9 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _sync(directory: Path) -> None:
-    """Make renames inside `directory` survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Make the bytes of a file, or renames inside a directory, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
