@@ -1,4 +1,5 @@
 import bz2
+import csv
 import gzip
 import lzma
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sleuth.errors import DataError
-from sleuth.files import decode_json, delimited, format_of, lines, open_bytes, whole
+from sleuth.files import Cells, decode_json, delimited, format_of, lines, open_bytes, whole
 
 PACKERS = {"": lambda data: data, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
@@ -65,19 +66,47 @@ def test_what_is_not_json_says_why(data: bytes, reason: str):
 
 def test_delimited_rows_know_their_line_and_their_fault(tmp_path: Path):
     path = tmp_path / "a.csv"
-    path.write_bytes(b'a,b\n"one\ntwo",2\n\n\xff,3\nlast,"' + b"x" * 200_000 + b'"\nend,4\n')
+    path.write_bytes(b'a,b\n"one\ntwo",2\n\n\xff,3\nlast,"x"y\nend,4\n')
     rows = list(delimited(path, ","))
     assert [(row.number, row.values) for row in rows[:2]] == [(1, ["a", "b"]), (2, ["one\ntwo", "2"])]
     assert (rows[2].number, rows[2].fault) == (5, "not UTF-8")
     assert rows[3].number == 6
     assert "not CSV" in rows[3].fault
-    assert rows[-1].values == ["end", "4"]
+    assert rows[4] == Cells(7, ["end", "4"])
 
 
-def test_a_quote_that_is_never_closed_is_said(tmp_path: Path):
+def test_a_cell_may_be_as_long_as_a_book(tmp_path: Path):
     path = tmp_path / "a.csv"
-    path.write_text('a,b\n1,"two\n3,4\n5,6\n')
+    text = "x" * 200_000 + "\n" + "y" * 1_000_000
+    path.write_text(f'1,"{text}"\n2,{"z" * 1_000_000}\n')
+    assert list(delimited(path, ",")) == [Cells(1, ["1", text]), Cells(3, ["2", "z" * 1_000_000])]
+
+
+@pytest.mark.parametrize("end", ["", '7,"eight"\n'])
+def test_a_quote_that_is_never_closed_costs_its_line(tmp_path: Path, end: str):
+    path = tmp_path / "a.csv"
+    path.write_text(f'a,b\n1,"two\n3,4\n\n5,"six\n{end}')
     rows = list(delimited(path, ","))
-    assert rows[0].values == ["a", "b"]
-    assert (rows[1].number, "not CSV" in rows[1].fault) == (2, True)
-    assert len(rows) == 2
+    assert [(row.number, row.values) for row in rows[:4]] == [
+        (1, ["a", "b"]),
+        (2, []),
+        (3, ["3", "4"]),
+        (5, []),
+    ]
+    assert all("not CSV" in row.fault for row in (rows[1], rows[3]))
+    assert rows[4:] == ([Cells(6, ["7", "eight"])] if end else [])
+
+
+def test_a_quote_that_is_never_closed_is_read_no_further_than_the_longest_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sleuth.files.LONGEST_CELL", 200_000)
+    path = tmp_path / "a.csv"
+    path.write_text('1,"two\n' + "3,4\n" * 100_000)
+    before = csv.field_size_limit(131_072)
+    try:
+        rows = list(delimited(path, ","))
+    finally:
+        csv.field_size_limit(before)
+    assert "field limit" in rows[0].fault
+    assert rows[1:] == [Cells(number, ["3", "4"]) for number in range(2, 100_002)]

@@ -13,6 +13,7 @@ import io
 import lzma
 import re
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from typing import Any, BinaryIO, NamedTuple
 import msgspec
 
 from sleuth.errors import DataError
+
+LONGEST_CELL = 1 << 24
+"""Characters of a cell of a delimited file; where a quote is never closed, so many are held in memory."""
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".bz2": bz2.BZ2File,
@@ -91,20 +95,52 @@ class Cells(NamedTuple):
     """Not empty: why the row cannot be read."""
 
 
+class _Lines(Iterator[str]):
+    """Lines that can be read again, but for the first, since the last `forget`."""
+
+    def __init__(self, source: Iterator[str]) -> None:
+        self._source = source
+        self._again: deque[str] = deque()
+        self._read: list[str] = []
+
+    def __next__(self) -> str:
+        line = self._again.popleft() if self._again else next(self._source)
+        self._read.append(line)
+        return line
+
+    def forget(self) -> int:
+        """How many were read since the last time."""
+        number = len(self._read)
+        self._read.clear()
+        return number
+
+    def back_to_second(self) -> None:
+        """Read all again but the first."""
+        self._again.extendleft(reversed(self._read[1:]))
+        del self._read[1:]
+
+
 def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
-    """Rows of a CSV or TSV file that are not blank; quoted cells may hold line ends."""
+    """Rows of a CSV or TSV file that are not blank; quoted cells may hold line ends.
+
+    Of a row that cannot be read only the first line is lost: reading goes on at the second, which a quote
+    that is never closed may have swallowed.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))  # one for the whole process
+    number = 1
     with open_bytes(path) as stream:
         # Bytes that are not UTF-8 come through as lone surrogates, so that only their row is lost.
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        # Strict, so that a quote that is never closed is reported instead of swallowing the rest.
+        text = _Lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline=""))
+        # Strict, so that a quote that is never closed is an error at the next one or at the end.
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         while True:
-            number = reader.line_num + 1
+            number += text.forget()
             try:
                 values = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
+                text.back_to_second()
                 yield Cells(number, [], f"not CSV: {error}")
                 continue
             if values:

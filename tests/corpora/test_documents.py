@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -50,6 +51,18 @@ def test_markdown_headings_open_sections(tmp_path: Path):
         ("First part", "See the docs and a map. # no heading"),
         ("Second", "one two a b c d"),
     ]
+
+
+@pytest.mark.parametrize("start", ["title: x", "tags:\n- a\n\n- b", '"my-key" : 1'])
+@pytest.mark.parametrize("end", ["---", "..."])
+def test_front_matter_is_left_out(tmp_path: Path, start: str, end: str):
+    assert plain(sections(tmp_path, "a.md", f"---\n{start}\n{end}\nText.\n")) == [("", "Text.")]
+
+
+@pytest.mark.parametrize("start", ["\nFirst", "\ntitle: First", "First", "See http://First", "https://First"])
+def test_text_between_two_rules_is_no_front_matter(tmp_path: Path, start: str):
+    found = plain(sections(tmp_path, "a.md", f"---\n{start}\n\n---\n\nSecond\n"))
+    assert found == [("", f"{start.strip()} Second")]
 
 
 def test_markdown_keeps_the_text_of_html_in_it(tmp_path: Path):
@@ -175,3 +188,10 @@ def test_hostile_markup_ends(tmp_path: Path, name: str, content: str):
     except DataError:
         return
     assert all(section.text.strip() for section in found)
+
+
+@pytest.mark.parametrize("unit", ["<b>x", "x<br>"])
+def test_the_time_for_html_grows_with_its_length(tmp_path: Path, unit: str):
+    start = process_time()
+    assert "".join(sections(tmp_path, "a.html", unit * 20_000)[0].text.split()) == "x" * 20_000
+    assert process_time() - start < 10  # under a second; half a minute where it grows with the square

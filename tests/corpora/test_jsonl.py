@@ -98,6 +98,32 @@ def test_the_short_way_reads_what_the_long_way_reads(record: dict[str, object], 
     assert (found, reports) == (wanted, told)
 
 
+@pytest.mark.parametrize("other", [b"1e999", b'"\xff"', b"1" * 5000, b'{"\xff": 1}'])
+@pytest.mark.parametrize("passage", [b'"id": "1", "title": "", "text": "x"', b'"id": 1, "contents": "x"'])
+def test_other_fields_do_no_harm_whichever_way_the_line_is_read(tmp_path: Path, passage: bytes, other: bytes):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(b'{"score": %b, %b}\n' % (other, passage))
+    assert list(JSONLCorpus(path).passages(pytest.fail)) == [Passage("1", "", "x")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"[1]", "record: must be an object, not [1]"),
+        (b"null", "record: missing"),
+        (b'{"id": 1e999, "text": "x"}', "record: not JSON: Number out of range"),
+        (b'{"id": 1, "text": "x", "score": NaN}', "record: not JSON: JSON is malformed"),
+        (b"[" * 100_000, "record: nested too deeply"),
+    ],
+)
+def test_a_line_that_holds_no_record_says_why(tmp_path: Path, line: bytes, reason: str):
+    path = tmp_path / "c.jsonl"
+    path.write_bytes(line)
+    reports: list[str] = []
+    assert list(JSONLCorpus(path).passages(reports.append)) == []
+    assert reports[0].startswith(f"{path}:1: {reason}")
+
+
 @pytest.mark.parametrize("half", ["\ud800", "a\udc00b"])
 def test_half_a_surrogate_pair_is_not_text(tmp_path: Path, half: str):
     path = tmp_path / "c.jsonl"

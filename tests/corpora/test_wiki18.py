@@ -93,6 +93,24 @@ def test_no_file(tmp_path: Path):
         DPRCorpus(tmp_path / "none.tsv")
 
 
+def test_a_long_cell_of_several_lines_is_one_text(tmp_path: Path):
+    lines = "\n".join(["A line\tof\tthree cells."] * 40_000)
+    (tmp_path / "psgs.tsv").write_text(f'1\t"{lines}"\tPell\n')
+    assert read(tmp_path / "psgs.tsv") == ([Passage("1", "Pell", lines)], [])
+
+
+@pytest.mark.parametrize(
+    ("row", "passage"),
+    [
+        ("1\tNo title.\t\n", Passage("1", "", "No title.")),
+        ('1\t"Two\nlines."\tPell\n', Passage("1", "Pell", "Two\nlines.")),
+    ],
+)
+def test_a_dump_whose_first_line_has_not_two_tabs_inside(tmp_path: Path, row: str, passage: Passage):
+    (tmp_path / "psgs.tsv").write_text(row)
+    assert list(open_wiki18(tmp_path / "psgs.tsv").passages(pytest.fail)) == [passage]
+
+
 JSON_LINES = "\n".join(
     json.dumps({"id": p.id, "contents": f'"{p.title}"\n{p.text}'}, ensure_ascii=False) for p in PASSAGES
 )

@@ -23,7 +23,10 @@ address article aside blockquote body caption dd details div dl dt fieldset figc
 li main ol p pre section summary table td tfoot th thead tr ul
 """
 _BLOCKS = frozenset((*_HEADINGS, *_OTHER_BLOCKS.split()))
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+# A key follows at once, or the line is a rule, and what lies between it and the next one is text.
+_FRONT_MATTER = re.compile(
+    r"\A---[ \t]*\n[\"']?[\w.-]+[\"']?[ \t]*:(?=\s).*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
+)
 
 
 class MissingParserError(DataError):
@@ -95,8 +98,7 @@ def _html_sections(source: str) -> Iterator[Section]:
     """Text between headings; a new block begins a new paragraph."""
     bs4 = _installed("bs4", "beautifulsoup4")
     heading, parts, block, in_heading = "", list[str](), None, False
-    for text in _visible(source, bs4):
-        above = _block_above(text)
+    for text, above in _visible(source, bs4):
         if above is not block:
             was_heading, block = in_heading, above
             in_heading = above is not None and above.name in _HEADINGS
@@ -112,25 +114,26 @@ def _html_sections(source: str) -> Iterator[Section]:
     yield Section(" ".join(heading.split()), "".join(parts))
 
 
-def _visible(source: str, bs4: Any) -> list[Any]:
-    """The strings a reader of the page sees, in order, still in their tree."""
+def _visible(source: str, bs4: Any) -> Iterator[tuple[str, Any]]:
+    """The strings a reader of the page sees, in order, each with the block that it stands in, if any."""
     try:
         soup = bs4.BeautifulSoup(source, "html.parser")
     except bs4.exceptions.ParserRejectedMarkup as error:
         raise DataError(f"not HTML: {error}") from error
-    for element in soup.find_all(_PARSED_AWAY):
-        element.decompose()
-    for element in soup.find_all(("br", "hr")):
-        element.insert_before("\n")
-    # Comments, doctype and CDATA are strings too, of their own class.
-    return [s for s in soup.find_all(string=True) if not isinstance(s, bs4.element.PreformattedString)]
-
-
-def _block_above(text: Any) -> Any:
-    parent = text.parent
-    while parent is not None and parent.name not in _BLOCKS:
-        parent = parent.parent
-    return parent
+    # Of each element, found from its parent's: a page of unclosed tags nests by the ten thousand.
+    blocks: dict[int, Any] = {id(soup): None}
+    for element in soup.descendants:
+        if (parent := id(element.parent)) not in blocks:
+            continue  # inside what is parsed away
+        block = blocks[parent]
+        if not isinstance(element, bs4.Tag):
+            # Comments, doctype and CDATA are strings too, of their own class.
+            if not isinstance(element, bs4.element.PreformattedString):
+                yield element, block
+        elif element.name not in _PARSED_AWAY:
+            blocks[id(element)] = element if element.name in _BLOCKS else block
+            if element.name in ("br", "hr"):
+                yield "\n", block
 
 
 def _decoded_html(data: bytes, bs4: Any) -> str:

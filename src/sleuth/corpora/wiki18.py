@@ -28,7 +28,7 @@ WHERE_FROM = (
 
 
 def open_wiki18(path: Path) -> Corpus:
-    """The dump in a file, told by its first line which of the two it is, plain or compressed (.gz, .bz2, .xz).
+    """The dump in a file, told by its beginning which of the two it is, plain or compressed (.gz, .bz2, .xz).
 
     DataError if there is no file, saying what to get, or if it is neither.
     """
@@ -39,7 +39,8 @@ def open_wiki18(path: Path) -> Corpus:
     _, first = next(lines(path), (0, b""))
     if first.startswith(b"{"):
         return JSONLCorpus(path)
-    if first.count(b"\t") == len(_HEADER) - 1:
+    row = next(delimited(path, "\t"), None)  # not the line, whose end may be an empty title
+    if row is not None and len(row.values) == len(_HEADER):
         return DPRCorpus(path)
     if suffix := _COMPRESSED.get(first[:2]):
         raise DataError(f"{path}: is compressed; give it a name that ends in {suffix}")

@@ -26,6 +26,54 @@ def test_one_spelling_for_composed_decomposed_ligature_and_full_width():
     assert terms("cafe\u0301 ﬁnd Ｗｏｒｄ") == terms("café find word")
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("İstanbul İZMİR", "Istanbul izmir"),
+        ("Αθήνα ΟΔΟΣ ᾠδῇ", "αθηνα οδος ωδη"),
+        ("ёлка йод", "елка иод"),
+        ("Ǧ Việt", "g Viet"),
+        ("أَحْمَد محمـــد", "احمد محمد"),
+        ("שָׁלוֹם", "שלום"),
+        ("क़िला", "किला"),
+    ],
+)
+def test_case_and_accents_are_folded_in_every_script(text: str, plain: str):
+    assert terms(text) == terms(plain)
+    assert len(terms(text)) == len(plain.split())
+
+
+@pytest.mark.parametrize("hidden", "\u00ad\u034f\u061c\u180b\u200c\u200d\u200e\u202a\u2060\u2066\ufe0f\ufeff")
+def test_what_cannot_be_seen_divides_no_word(hidden: str):
+    assert terms(f"Ver{hidden}rin") == ["verrin"]
+
+
+def test_virama_and_vowel_sign_divide_no_word():
+    assert len(terms("हिन्दी বাংলা தமிழ்")) == 3
+
+
+def test_zero_width_space_divides_words():
+    assert terms("Odo\u200bVerrin") == ["odo", "verrin"]
+
+
+def test_marks_that_make_another_letter_stay():
+    assert terms("が") == terms("か\u3099") == terms("か\uff9e")
+    assert terms("が") != terms("か")
+    assert terms("한국") == terms("\u1112\u1161\u11ab\u1100\u116e\u11a8") == ["한국"]
+
+
+@pytest.mark.parametrize("marks", ["\u3099\u0e38", "\uff9e\u0f71", "\u0f73\u3099", "\u0301\u0316"])
+def test_a_run_of_marks_is_cut_before_it_is_sorted(marks: str):
+    """Python's normalising takes quadratic time for it: seconds for these."""
+    assert len(folded("か" + marks * 40_000)) < 100
+
+
+def test_the_short_way_for_latin_finds_what_the_long_way_finds():
+    for code in (*range(0x80, 0x250), *range(0x1E00, 0x2070)):
+        text = f"a{chr(code)}b"
+        assert terms(f"{text} Ω") == [*terms(text), "ω"]
+
+
 def test_query_drops_stop_words_and_repeats():
     assert query_terms("What is the capital of the Capital?") == ["capit"]
 

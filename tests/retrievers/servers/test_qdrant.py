@@ -144,7 +144,7 @@ def test_a_folder_that_another_process_has_open(tmp_path: Path):
 
 def test_what_a_result_file_names(words: Qdrant, letters: Encoder):
     told = words.identity()
-    assert told.pop("analyser").startswith("english-1/")
+    assert told.pop("analyser").startswith("english-2/")
     assert told.pop("engine_version")[0].isdigit()
     assert told == {
         "retriever": "qdrant",
@@ -311,7 +311,7 @@ def test_collections_that_cannot_be_searched(words: Qdrant, letters: Encoder, ot
             client._client.collections["texts"].config.metadata["sleuth"].update(analyser="german-1/0")
         )
     )
-    with pytest.raises(RetrievalError, match=r"not from this analyser \(german-1/0, not english-1/"):
+    with pytest.raises(RetrievalError, match=r"not from this analyser \(german-1/0, not english-2/"):
         with_settings(words).search(["a"], 1)
 
 

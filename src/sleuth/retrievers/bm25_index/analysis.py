@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
-ANALYSER = "english-1"
+ANALYSER = "english-2"
 """Name and version; an index built by another one cannot be searched with this one."""
 
 LONGEST_WORD = 80
@@ -37,8 +37,29 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
 )
+# Inside a word, yet no letter of it: Unicode divides no word there (UAX #29), and the ICU folding of Lucene and
+# OpenSearch drops them too, so that ё is е and й is и as å is a. Not here: U+200B, which does divide words (Thai,
+# Khmer), and marks that make another letter: the vowels of India's scripts, and the voicing of kana.
+_NO_LETTER = re.compile(
+    "["
+    "\u00ad\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"  # invisible: soft hyphen …
+    "\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"  # accents
+    "\u0483-\u0489\u2de0-\u2dff\ua66f-\ua672\ua674-\ua67d"  # Cyrillic
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"  # Hebrew points
+    "\u0610-\u061a\u0640\u064b-\u065f\u0670"  # Arabic points, and the line that stretches a word
+    "\u093c\u094d\u09bc\u09cd\u0a3c\u0a4d\u0abc\u0acd\u0b3c\u0b4d\u0bcd"  # nukta and virama, Devanagari to Tamil
+    "\u0c3c\u0c4d\u0cbc\u0ccd\u0d3b\u0d3c\u0d4d\u0dca"  # and Telugu to Sinhala
+    "]+"
+)
+# Nothing of the above, and of accents only those that the analyser folds: most of what is not ASCII in English text.
+_LATIN = re.compile("[\x00-\xac\xae-\u012f\u0131-\u017f\u1e00-\u1eff\u2010-\u2027\u2030-\u205e]*")
+# A run of marks, cut at 30 as in Unicode's stream-safe format (UAX #15): normalising sorts it, in quadratic time.
+# U+FF9E and U+FF9F count as word characters, but decompose to marks.
+_MARK = "(?:[^\\w\\s]|[\uff9e\uff9f])"
+_LONG_RUN = re.compile(f"([^\x00-\u02ff\\w\\s]{_MARK}{{29}}){_MARK}+")
 _PROBE = (
-    "The Naïve engineers' running U.S. cafe\u0301s, 3.14 Straße ﬁnds 東京 and Éowyn hadn't been generalised"
+    "The Naïve engineers' running U.S. cafe\u0301s, 3.14 Straße ﬁnds 東京 and Éowyn hadn't been generalised "
+    "İzmir co\u00adop Ῥόδος ёлка हिन्दी"
 )
 
 
@@ -54,12 +75,17 @@ def valid(text: str) -> str:
 def folded(text: str) -> str:
     """`text` as it enters the analyser.
 
-    Composed and decomposed accents, ligatures and full-width forms become one spelling, and each
+    Ligatures and full-width forms become one spelling, accents and invisible characters go, and each
     character of a script written without spaces becomes a word: a whole sentence would be one term.
     """
     if text.isascii():
         return text
-    return _UNSPACED.sub(r" \1 ", unicodedata.normalize("NFKC", valid(text)))
+    text = valid(text)
+    if _LATIN.fullmatch(text):
+        return unicodedata.normalize("NFKC", text)
+    letters = _NO_LETTER.sub("", unicodedata.normalize("NFKD", _LONG_RUN.sub(r"\1", text)))
+    # Final sigma is a small sigma of its own, which ΟΔΟΣ does not become in lower case.
+    return _UNSPACED.sub(r" \1 ", unicodedata.normalize("NFC", letters).replace("ς", "σ"))
 
 
 @cache
