@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,12 @@ def test_a_stage_whose_evaluation_was_begun_is_not_trained_further(
     assert [row["step"] for row in rows(tmp_path) if row["phase"] == "warm_start"] == warm
     assert len(warm) < 6
     assert told.n == 3
+
+
+def test_a_slow_first_evaluation_leaves_the_warm_start_its_time(world: Path, tmp_path: Path):
+    for base_s, slack_s, seconds in ((67, 0, 0.75 * 378), (104, 0, 0.75 * 156), (104, 300, 0.75 * 456)):
+        demo = Demo(experiment(world, tmp_path), time.monotonic() + 780, slack_s)
+        assert demo._warm_start_s(base_s) == pytest.approx(seconds, abs=1)
 
 
 def test_an_evaluation_of_other_weights_is_not_continued(world: dict[str, Any], tmp_path: Path) -> None:

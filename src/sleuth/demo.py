@@ -22,7 +22,7 @@ from sleuth.types import Trajectory
 
 WARM_START_SHARE = 0.75
 """Of the time that is left after the first evaluation, the two later ones set aside. A format half learnt costs
-more than it saves: its episodes run to the last step in every later evaluation."""
+more than it saves: its episodes run to the last step in every later evaluation, and GRPO finds nothing to reward."""
 LATER_EVALUATIONS = 6.0
 """Their time together, in units of the first: a trained model reads and quotes what the untrained one never asks for."""
 SHOWN = 10
@@ -51,10 +51,14 @@ class Story:
 class Demo:
     """Runs an experiment stage by stage; a stage that was finished before is not run again."""
 
-    def __init__(self, experiment: Experiment, deadline: float) -> None:
-        """`deadline` on the monotonic clock; a stage that is under way may end a little later."""
+    def __init__(self, experiment: Experiment, deadline: float, slack_s: float = 0.0) -> None:
+        """`deadline` on the monotonic clock; a stage that is under way may end a little later.
+
+        slack_s: by how much later the whole may end, on a slow machine, so that the warm start is not cut short.
+        """
         self.experiment = experiment
         self.deadline = deadline
+        self.slack_s = slack_s
 
     def run(self) -> Story:
         """All stages, then result.json and report.html in the run folder."""
@@ -63,8 +67,7 @@ class Demo:
         experiment.save_recipe()
         base = self._evaluate("eval-base")
         try:
-            left = self._left() - LATER_EVALUATIONS * base.seconds
-            warm = experiment.warm_start(self._time_for("eval-warm-start", WARM_START_SHARE * left))
+            warm = experiment.warm_start(self._time_for("eval-warm-start", self._warm_start_s(base.seconds)))
             say(f"warm start: {warm.steps} updates")
             warmed = self._evaluate("eval-warm-start")
             trained = experiment.reinforce(self._time_for("eval-grpo", self._left() - 1.1 * warmed.seconds))
@@ -80,6 +83,10 @@ class Demo:
     def _time_for(self, evaluation: str, seconds: float) -> float:
         """Seconds for a stage; none for one whose evaluation was begun, or its weights would be others."""
         return 0.0 if (self.experiment.folder / evaluation).exists() else max(30.0, seconds)
+
+    def _warm_start_s(self, evaluation_s: float) -> float:
+        """Seconds for the warm start, after a first evaluation that took `evaluation_s`."""
+        return WARM_START_SHARE * (self._left() + self.slack_s - LATER_EVALUATIONS * evaluation_s)
 
     def _left(self) -> float:
         return self.deadline - time.monotonic()
