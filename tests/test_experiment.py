@@ -136,7 +136,9 @@ def test_a_stage_whose_evaluation_was_begun_is_not_trained_further(
     assert told.n == 3
 
 
-def test_a_slow_first_evaluation_leaves_the_warm_start_its_time(world: dict[str, Any], tmp_path: Path) -> None:
+def test_a_slow_first_evaluation_leaves_the_warm_start_its_time(
+    world: dict[str, Any], tmp_path: Path
+) -> None:
     for base_s, slack_s, seconds in ((67, 0, 0.75 * 378), (104, 0, 0.75 * 156), (104, 300, 0.75 * 456)):
         demo = Demo(experiment(world, tmp_path), time.monotonic() + 780, slack_s)
         assert demo._warm_start_s(base_s) == pytest.approx(seconds, abs=1)
