@@ -67,9 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(
-                errors="backslashreplace"
-            )  # a terminal that cannot show a letter shows its number
+            # A terminal that cannot show a letter shows its number.
+            stream.reconfigure(errors="backslashreplace")
     given = list(sys.argv[1:] if arguments is None else arguments)
     verb = next((word for word in given if not word.startswith("-")), None)
     parsed = build_parser(verb).parse_args(given)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn import Config
@@ -18,7 +20,6 @@ from sleuth.serving.wire import write_error
 
 LONGEST_HEAD = 1 << 16
 """Bytes of a head that has not ended."""
-_REASONS = {400: b"Bad Request", 408: b"Request Timeout", 431: b"Request Header Fields Too Large"}
 _UPGRADE = re.compile(rb"\r\n(?:upgrade|connection|http2-settings):[^\r\n]*", re.IGNORECASE)
 
 
@@ -93,13 +94,18 @@ class Behind(HttpToolsProtocol):
             self.transport.close()  # answered already, and the body does not end
 
     def _refuse(self, status: int, why: str) -> None:
-        content = write_error(why)
-        lines = [b"HTTP/1.1 %d %s" % (status, _REASONS[status])]
-        lines += [name + b": " + value for name, value in self.server_state.default_headers]
-        lines.append(b"content-type: application/json\r\ncontent-length: %d" % len(content))
-        self.transport.write(b"\r\n".join([*lines, b"connection: close\r\n\r\n"]) + content)
+        fields = [*self.server_state.default_headers, (b"connection", b"close")]
+        self.transport.write(written(status, fields, write_error(why)))
         self.transport.close()
         self._service.metrics.answered("other", status, 0.0)
+
+
+def written(status: int, fields: Iterable[tuple[bytes, bytes]], content: bytes) -> bytes:
+    """A reply of JSON as it goes over the wire, with `fields` in its head."""
+    lines = [b"HTTP/1.1 %d %s" % (status, HTTPStatus(status).phrase.encode())]
+    lines += [name + b": " + value for name, value in fields]
+    lines.append(b"content-length: %d\r\ncontent-type: application/json\r\n\r\n" % len(content))
+    return b"\r\n".join(lines) + content
 
 
 def _without_upgrade(data: bytes) -> bytes:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from sleuth.serving.behind import Behind
+from sleuth.serving.behind import Behind, written
 from sleuth.serving.limits import Limits
 from sleuth.serving.rounds import Rounds
 from sleuth.serving.wire import is_authorised
@@ -167,10 +167,7 @@ class Front(asyncio.Protocol):
         if content is None:
             self._leave()
             return
-        lines = [b"HTTP/1.1 200 OK"]
-        lines += [name + b": " + value for name, value in self._state.default_headers]
-        lines.append(b"content-length: %d\r\ncontent-type: application/json\r\n\r\n" % len(content))
-        self._transport.write(b"\r\n".join(lines) + content)
+        self._transport.write(written(200, self._state.default_headers, content))
         self._rounds.service.metrics.answered("/retrieve", 200, time.perf_counter() - self._asked_at)
         self._held, self._whole = self._held[self._whole :], 0
         if self._held:
