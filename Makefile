@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo test quick lint format bench bench-retrieval test-oldest clean help
+.PHONY: demo test test-modes quick lint format bench bench-retrieval test-oldest clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -24,6 +24,12 @@ test: $(VENV)/.test
 ## make quick        the fast tests only (about a minute)
 quick: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" $(TESTS)
+
+## make test-modes   the fast numeric tests in both arithmetics that precision "auto" may mean, in random order
+NUMERIC := tests/engines tests/algorithms tests/training tests/rollouts tests/test_experiment.py
+test-modes: $(VENV)/.test
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --auto-precision bfloat16 --random-order $(NUMERIC)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --auto-precision float32 --random-order $(NUMERIC)
 
 ## make lint         ruff and mypy
 lint: $(VENV)/.test

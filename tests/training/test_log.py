@@ -138,7 +138,7 @@ def test_a_missing_library_names_its_extra_and_frees_the_folder(
 ) -> None:
     for module in ("wandb", "trackio", "torch.utils.tensorboard"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(TrainingError, match=rf"sleuth-rag\[{name}\]"):
+    with pytest.raises(TrainingError, match=rf"pip install '\.\[{name}\]'"):
         RunLog(tmp_path, sinks=[open_sink(name)], console=quiet())
     RunLog(tmp_path, console=quiet()).close()
 

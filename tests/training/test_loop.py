@@ -68,6 +68,15 @@ def test_it_learns_the_toy(toy: Any, tmp_path: Path) -> None:
     assert sum(rewards[-5:]) / 5 > 0.9
 
 
+def test_bfloat16_training_reproduces_itself_and_keeps_the_ratio_at_one(toy: Any, tmp_path: Path) -> None:
+    setup = toy.parts(GRPO(group_size=4, beta=0.01, num_updates=1))
+    for name in ("a", "b"):
+        toy.run(tmp_path / name, setup=setup, learner=toy.new_learner(precision="bfloat16"), steps=3)
+    found = [[timeless(row) for row in rows(tmp_path / name)] for name in ("a", "b")]
+    assert found[0] == found[1]
+    assert all(row["update/ratio"] == pytest.approx(1.0, abs=1e-3) for row in found[0])
+
+
 def test_the_row_of_a_step_holds_the_guards(toy: Any, tmp_path: Path) -> None:
     result = toy.run(tmp_path, steps=2, eval_every=1, evaluate=lambda step: {"evaluation/em": step / 10})
     assert (result.steps, result.stopped) == (2, "done")

@@ -51,6 +51,10 @@ def margins(policy: Policy) -> list[float]:
     return [a - b for a, b in zip(sums[::2], sums[1::2], strict=True)]
 
 
+def weights(policy: Policy) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in policy.trainable_parameters()])
+
+
 @pytest.mark.parametrize("reference_free", [True, False])
 def test_an_epoch_widens_the_margins(tmp_path: Path, policy: Policy, reference_free: bool):
     policy.freeze_reference()
@@ -67,13 +71,32 @@ def test_batches_are_optimiser_steps(tmp_path: Path, policy: Policy):
     assert epoch(tmp_path, policy, DPO(reference_free=True, update_pairs=1))["update/made"] == 2.0
 
 
+@pytest.mark.parametrize("reference_free", [True, False])
+def test_an_epoch_in_bfloat16_widens_the_margins(tmp_path: Path, toy: ModuleType, reference_free: bool):
+    policy, _ = toy.new_learner(precision="bfloat16")
+    policy.freeze_reference()
+    before = margins(policy)
+    epoch(tmp_path, policy, DPO(reference_free=reference_free))
+    assert all(after > b for after, b in zip(margins(policy), before, strict=True))
+
+
+def updates(toy: ModuleType, folder: Path, precision: str) -> list[torch.Tensor]:
+    """What one epoch changes in the weights, with micro-batches of one row and of all rows."""
+    changes = []
+    for tokens in (1, 64):
+        policy, _ = toy.new_learner(precision=precision)
+        start = weights(policy)
+        epoch(folder / str(tokens), policy, DPO(reference_free=True), micro_batch_tokens=tokens)
+        changes.append(weights(policy) - start)
+    return changes
+
+
 def test_micro_batches_change_nothing(tmp_path: Path, toy: ModuleType):
-    weights = []
-    for i, tokens in enumerate((1, 64)):
-        policy, _ = toy.new_learner()
-        epoch(tmp_path / str(i), policy, DPO(reference_free=True), micro_batch_tokens=tokens)
-        weights.append(torch.cat([p.detach().flatten() for p in policy.trainable_parameters()]))
-    assert torch.allclose(*weights, atol=2e-4)
+    assert torch.allclose(*updates(toy, tmp_path, "float32"), atol=2e-4)
+
+
+def test_micro_batches_in_bfloat16_update_in_one_direction(tmp_path: Path, toy: ModuleType):
+    assert float(torch.cosine_similarity(*updates(toy, tmp_path, "bfloat16"), dim=0)) > 0.98
 
 
 def test_no_pairs_no_update(tmp_path: Path, policy: Policy):

@@ -147,11 +147,11 @@ def parts(
     return Parts(questions, Letters(), Nothing(), reward or FirstLetter(value=lateness), algorithm)
 
 
-def new_learner(seed: int = 0) -> tuple[Policy, TransformersEngine]:
-    """A policy and the engine that samples from the same weights."""
+def new_learner(seed: int = 0, precision: str = "float32") -> tuple[Policy, TransformersEngine]:
+    """A policy and the engine that samples from the same weights in the same arithmetic."""
     module, hf = model(seed), tokenizer()
-    policy = Policy(module, hf)
-    return policy, TransformersEngine(module, hf)
+    policy = Policy(module, hf, precision=precision)
+    return policy, TransformersEngine(module, hf, autocast=policy.autocast_dtype)
 
 
 def run(

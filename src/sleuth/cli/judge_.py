@@ -40,7 +40,9 @@ def _train(arguments: argparse.Namespace) -> int:
     try:
         from sleuth.judges.fine_tuning import JudgeTraining, train_judge
     except ModuleNotFoundError as error:
-        raise JudgeError(f"{error.name} is not installed: pip install 'sleuth-rag[train]'") from error
+        raise JudgeError(
+            f"{error.name} is not installed: pip install '.[train]' in the Sleuth checkout"
+        ) from error
     folder = arguments.output or default_folder()
     train_judge(pairs, folder, JudgeTraining(epochs=arguments.epochs, seed=arguments.seed))
     print(f"judge trained on {len(pairs)} pairs: {folder}")

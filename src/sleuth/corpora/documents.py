@@ -205,7 +205,9 @@ def _installed(module: str, package: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise MissingParserError(f"{package} is not installed: pip install 'sleuth-rag[folder]'") from error
+        raise MissingParserError(
+            f"{package} is not installed: pip install '.[folder]' in the Sleuth checkout"
+        ) from error
 
 
 READERS: dict[str, Callable[[Path], Iterator[Section]]] = {

@@ -51,7 +51,7 @@ def table_rows(dataset: str, config: str | None = None, **options: Any) -> Itera
         import datasets
     except ModuleNotFoundError as error:
         raise DataError(
-            f"{error.name} is not installed, and hub and Parquet data need it: pip install 'sleuth-rag[hub]'"
+            f"{error.name} is not installed, and hub and Parquet data need it: pip install '.[hub]' in the Sleuth checkout"
         ) from error
     try:
         table = datasets.load_dataset(dataset, config, **options)

@@ -88,7 +88,7 @@ def load(name: str, device: str = "cpu") -> tuple[Any, Any]:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
     except ImportError as error:
         raise EngineError(
-            f"cross-encoder {name!r} needs {error.name}: pip install 'sleuth-rag[dense]'"
+            f"cross-encoder {name!r} needs {error.name}: pip install '.[dense]' in the Sleuth checkout"
         ) from error
     with loading(name, f"cross-encoder {name!r}") as options:
         tokenizer = AutoTokenizer.from_pretrained(name, **options)

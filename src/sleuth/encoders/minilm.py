@@ -81,7 +81,9 @@ def load(folder: str = "") -> tuple[Any, Any]:
         import torch
         from transformers import AutoModel, AutoTokenizer
     except ImportError as error:
-        raise EngineError(f"MiniLM needs {error.name}: pip install 'sleuth-rag[train]'") from error
+        raise EngineError(
+            f"MiniLM needs {error.name}: pip install '.[train]' in the Sleuth checkout"
+        ) from error
     if not path.is_dir():
         raise EngineError(f"no encoder folder {str(path)!r}")
     with loading(str(path), f"encoder {str(path)!r}") as options:

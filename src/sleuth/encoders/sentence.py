@@ -124,7 +124,9 @@ def load(name: str, device: str = "", max_tokens: int = 0) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        raise EngineError(f"encoder {name!r} needs {error.name}: pip install 'sleuth-rag[dense]'") from error
+        raise EngineError(
+            f"encoder {name!r} needs {error.name}: pip install '.[dense]' in the Sleuth checkout"
+        ) from error
     with loading(name, f"encoder {name!r}") as options:
         model = SentenceTransformer(name, device=device or None, **options)
     if max_tokens:

@@ -46,4 +46,6 @@ def _load(name: str) -> Any:
         return resolve("engines", ENGINES, name)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get(name, "train")
-        raise EngineError(f"{error.name} is not installed: pip install 'sleuth-rag[{extra}]'") from error
+        raise EngineError(
+            f"{error.name} is not installed: pip install '.[{extra}]' in the Sleuth checkout"
+        ) from error

@@ -30,7 +30,7 @@ def find_or_convert() -> Path:
         return target
     source = _package_folder()
     if importlib.util.find_spec("gguf") is None:
-        raise EngineError("converting SmolLM2 needs gguf: pip install 'sleuth-rag[demo]'")
+        raise EngineError("converting SmolLM2 needs gguf: pip install '.[demo]' in the Sleuth checkout")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f"{NAME}.", dir=target.parent))

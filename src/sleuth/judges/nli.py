@@ -63,7 +63,9 @@ class NLIJudge(Judge):
 
             classifier = Classifier.load(self.model, self.device)
         except ModuleNotFoundError as error:
-            raise JudgeError(f"{error.name} is not installed: pip install 'sleuth-rag[train]'") from error
+            raise JudgeError(
+                f"{error.name} is not installed: pip install '.[train]' in the Sleuth checkout"
+            ) from error
         except EngineError as error:
             raise JudgeError(str(error)) from error
         return classifier, entailment_index(classifier.labels, self.label, self.model)

@@ -63,7 +63,7 @@ def build_server(retriever: Retriever, passages: PassageLookup, top_k: int = TOP
         from mcp.server.mcpserver.exceptions import ToolError
         from mcp.types import ToolAnnotations
     except ModuleNotFoundError as error:
-        raise ConfigError("an MCP server needs mcp: pip install 'sleuth-rag[mcp]'") from error
+        raise ConfigError("an MCP server needs mcp: pip install '.[mcp]' in the Sleuth checkout") from error
 
     server: MCPServer[object] = MCPServer(
         "sleuth", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"

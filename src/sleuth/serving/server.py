@@ -80,7 +80,7 @@ def _serve(
         from sleuth.serving.uvicorn_server import UvicornServer
     except ModuleNotFoundError as error:
         raise ConfigError(
-            "a server needs starlette, uvicorn and httptools: pip install 'sleuth-rag[serve]'"
+            "a server needs starlette, uvicorn and httptools: pip install '.[serve]' in the Sleuth checkout"
         ) from error
 
     service = Service(open_retriever, limits, metrics)

@@ -167,7 +167,7 @@ def _with_adapters(model: nn.Module, rank: int, seed: int) -> nn.Module:
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as error:
-        raise ConfigError("LoRA needs peft: pip install 'sleuth-rag[train]'") from error
+        raise ConfigError("LoRA needs peft: pip install '.[train]' in the Sleuth checkout") from error
 
     settings = LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"

@@ -104,4 +104,6 @@ def _library(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise TrainingError(f"{extra} is not installed: pip install 'sleuth-rag[{extra}]'") from error
+        raise TrainingError(
+            f"{extra} is not installed: pip install '.[{extra}]' in the Sleuth checkout"
+        ) from error

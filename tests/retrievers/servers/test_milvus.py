@@ -261,5 +261,5 @@ def test_without_the_client(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     retriever = Milvus(url="http://127.0.0.1:9", collection="c")
     for attempt in (lambda: retriever.search(["a"], 1), lambda: retriever.upload(PASSAGES)):
-        with pytest.raises(ConfigError, match=r"pip install 'sleuth-rag\[milvus\]'"):
+        with pytest.raises(ConfigError, match=r"pip install '\.\[milvus\]'"):
             attempt()

@@ -372,5 +372,5 @@ def test_it_is_placed_and_saved_like_any_other():
 def test_without_the_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
     for url in ("http://127.0.0.1:9", ":memory:", str(tmp_path)):
-        with pytest.raises(ConfigError, match=r"pip install 'sleuth-rag\[qdrant\]'"):
+        with pytest.raises(ConfigError, match=r"pip install '\.\[qdrant\]'"):
             Qdrant(url=url, collection="c").search(["a"], 1)

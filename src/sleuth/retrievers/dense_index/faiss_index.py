@@ -45,7 +45,7 @@ def faiss_module() -> Any:
         import faiss
     except ImportError as error:
         raise RetrievalError(
-            "an index of so many vectors needs faiss: pip install 'sleuth-rag[faiss]'"
+            "an index of so many vectors needs faiss: pip install '.[faiss]' in the Sleuth checkout"
         ) from error
     return faiss
 

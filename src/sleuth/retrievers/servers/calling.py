@@ -158,7 +158,9 @@ class Caller(Asking):
         try:
             import httpx
         except ModuleNotFoundError as error:
-            raise ConfigError("a remote retriever needs httpx: pip install 'sleuth-rag[remote]'") from error
+            raise ConfigError(
+                "a remote retriever needs httpx: pip install '.[remote]' in the Sleuth checkout"
+            ) from error
         check_url(url)
         super().__init__(shown_url(url), how)
         self._url = url

@@ -223,5 +223,7 @@ def _client_class() -> Any:
     try:
         from pymilvus import MilvusClient
     except ModuleNotFoundError as error:
-        raise ConfigError("Milvus needs its client: pip install 'sleuth-rag[milvus]'") from error
+        raise ConfigError(
+            "Milvus needs its client: pip install '.[milvus]' in the Sleuth checkout"
+        ) from error
     return MilvusClient

@@ -131,7 +131,9 @@ def _client_class() -> Any:
     try:
         from qdrant_client import QdrantClient
     except ModuleNotFoundError as error:
-        raise ConfigError("Qdrant needs its client: pip install 'sleuth-rag[qdrant]'") from error
+        raise ConfigError(
+            "Qdrant needs its client: pip install '.[qdrant]' in the Sleuth checkout"
+        ) from error
     return QdrantClient
 
 
