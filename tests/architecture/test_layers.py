@@ -14,6 +14,7 @@ LAYERS: list[set[str]] = [
         "types",
         "text",
         "backoff",
+        "checked",
         "errors",
         "scale",
         "registry",
