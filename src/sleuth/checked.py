@@ -41,14 +41,15 @@ class Checked:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        rules, hints = _rules(type(self))
+        kind: Any = type(self)
+        rules, hints = _rules(kind)
         try:
             msgspec.convert(self, rules, from_attributes=True)
         except msgspec.ValidationError as error:
             raise ConfigError(_message(self, hints, str(error))) from None
         for name in hints:
             if not _is_finite(value := getattr(self, name)):
-                raise ConfigError(f"{type(self).__name__.lower()}.{name} must be finite, not {value!r}")
+                raise ConfigError(f"{kind.__name__.lower()}.{name} must be finite, not {value!r}")
         self.cross_check()
 
     def cross_check(self) -> None:
