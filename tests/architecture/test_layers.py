@@ -12,6 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "sleuth"
 LAYERS: list[set[str]] = [
     {
         "types",
+        "concurrency",
         "text",
         "backoff",
         "checked",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+from sleuth.concurrency import Tick
 from sleuth.errors import RetrievalError
 from sleuth.types import Hit, Question
 
@@ -21,6 +24,13 @@ class Retriever(ABC):
         Fewer than k if fewer match. Raises RetrievalError for k < 1 or an index that does
         not answer; an empty query finds nothing.
         """
+
+    async def find(self, query: str, k: int) -> list[Hit]:
+        """The best k passages for one query; concurrent callers share one batched search.
+
+        The search runs in a thread, so that a slow index never delays other coroutines.
+        """
+        return await find(self, query, k)
 
     def for_question(self, question: Question) -> Retriever:
         """The retriever to use for this question: itself, unless the passages come with the question."""
@@ -38,6 +48,51 @@ class Retriever(ABC):
     def identity(self) -> dict[str, str]:
         """Engine, version, analyser, index hash: what a result file must name."""
         return {"retriever": type(self).__name__}
+
+
+class Query(NamedTuple):
+    """One coroutine's query and the future that waits for its hits."""
+
+    retriever: Retriever
+    text: str
+    k: int
+    future: asyncio.Future[list[Hit]]
+
+
+async def find(retriever: Retriever, query: str, k: int) -> list[Hit]:
+    """Hits for one query, from a search shared with the queries of other coroutines; see Retriever.find."""
+    future: asyncio.Future[list[Hit]] = asyncio.get_running_loop().create_future()
+    _TICK.add(Query(retriever, query, check_k(k), future))
+    return await future
+
+
+def _search_together(queries: list[Query]) -> None:
+    """Start one search for each retriever and k."""
+    batches: dict[tuple[int, int], list[Query]] = defaultdict(list)
+    for query in queries:
+        batches[id(query.retriever), query.k].append(query)
+    for batch in batches.values():
+        _SEARCHES.add(task := asyncio.ensure_future(_search(batch)))
+        task.add_done_callback(_SEARCHES.discard)
+
+
+async def _search(batch: Sequence[Query]) -> None:
+    """Search in a thread and resolve the futures; an error is raised for every query of the batch."""
+    first = batch[0]
+    try:
+        found = await asyncio.to_thread(first.retriever.search, [query.text for query in batch], first.k)
+        for query, hits in zip(batch, found, strict=True):
+            if not query.future.done():
+                query.future.set_result(hits)
+    except Exception as error:  # raised again where each query is awaited
+        for query in batch:
+            if not query.future.done():
+                query.future.set_exception(error)
+
+
+_TICK: Tick[Query] = Tick(_search_together)
+_SEARCHES: set[asyncio.Future[None]] = set()
+"""Running searches; the event loop itself holds only weak references to its tasks."""
 
 
 class OnDisk(Retriever):
