@@ -43,13 +43,13 @@ class Checked:
     def __post_init__(self) -> None:
         kind: Any = type(self)
         rules, hints = _rules(kind)
+        for name in hints:
+            if not _is_finite(value := getattr(self, name)):
+                raise ConfigError(f"{kind.__name__.lower()}.{name} must be finite, not {value!r}")
         try:
             msgspec.convert(self, rules, from_attributes=True)
         except msgspec.ValidationError as error:
             raise ConfigError(_message(self, hints, str(error))) from None
-        for name in hints:
-            if not _is_finite(value := getattr(self, name)):
-                raise ConfigError(f"{kind.__name__.lower()}.{name} must be finite, not {value!r}")
         self.cross_check()
 
     def cross_check(self) -> None:

@@ -120,7 +120,7 @@ def test_the_turn_stops_at_its_query(play):
 def test_step_limit_and_settings(play):
     t = play(SearchO1(), [search("x"), FOUND], question=QUESTION, max_steps=2).trajectory
     assert (t.answer, t.ending) == (None, "steps")
-    with pytest.raises(ConfigError, match="max_searches must not be negative, not -1"):
+    with pytest.raises(ConfigError, match="max_searches must be at least 0, not -1"):
         SearchO1(max_searches=-1)
 
 

@@ -132,7 +132,7 @@ def test_scores_keep_their_order():
 
 
 def test_unknown_measure_or_rule():
-    with pytest.raises(ConfigError, match="'em' or 'f1'"):
+    with pytest.raises(ConfigError, match="measure must be one of em, f1, not 'bleu'"):
         AnswerReward(measure="bleu")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="hotpotqa"):
         AnswerReward(rule="hotpotq")

@@ -238,11 +238,11 @@ def test_the_judges_prompt_holds_answers_and_response_once():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"measure": "bleu"}, "'em', 'f1' or 'judge'"),
+        ({"measure": "bleu"}, "measure must be one of em, f1, judge, not 'bleu'"),
         ({"measure": "judge"}, "need each other"),
         ({"judge": LLMJudge("m")}, "need each other"),
         ({"rule": "arenna"}, "arena"),
-        ({"relevance_measure": "set"}, "'paper' or 'f1'"),
+        ({"relevance_measure": "set"}, "relevance_measure must be one of paper, f1, not 'set'"),
     ],
 )
 def test_impossible_settings(settings: dict[str, Any], message: str):

@@ -36,10 +36,13 @@ def test_without_warm_up_the_first_update_has_the_full_rate() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"peak": 1.0, "total": 5, "kind": "cosin"}, "did you mean 'cosine'"),
+        (
+            {"peak": 1.0, "total": 5, "kind": "cosin"},
+            "kind must be one of constant, linear, cosine, not 'cosin'",
+        ),
         ({"peak": 1.0, "total": 5, "warmup": 1.5}, "1.5"),
         ({"peak": float("nan"), "total": 5}, "nan"),
-        ({"peak": 1.0, "total": 0}, "at least 1 update"),
+        ({"peak": 1.0, "total": 0}, "total must be at least 1, not 0"),
     ],
 )
 def test_a_wrong_schedule_is_refused(settings: dict[str, object], message: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sleuth.checked import Checked
 from sleuth.types import Signal, Trajectory
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Loss:
     """Means over the micro-batch's policy tokens; an update averages them by policy tokens."""
 
 
-class Algorithm(ABC):
+class Algorithm(Checked, ABC):
     """Turns scores into credit and credit into a loss."""
 
     group_size: int

@@ -13,10 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from msgspec import Meta
 
 from sleuth.algorithms.base import Algorithm, Loss, TokenBatch
-from sleuth.errors import ConfigError, TrainingError
+from sleuth.checked import NonNegative, NonNegativeFloat, Positive, PositiveFloat
+from sleuth.errors import TrainingError
 from sleuth.types import Signal, Trajectory
 
 if TYPE_CHECKING:
@@ -27,27 +30,27 @@ if TYPE_CHECKING:
 class DPO(Algorithm):
     """Step-level preferences among siblings, learnt in alternation with a preference model."""
 
-    group_size: int = 4
+    group_size: Annotated[int, Meta(ge=2)] = 4
     """N, sibling actions tried at each visited state."""
-    beta: float = 0.1
+    beta: PositiveFloat = 0.1
     """β."""
     reference_free: bool = False
     """True: the formula as printed, without a reference policy."""
-    margin: float = 0.2
+    margin: NonNegativeFloat = 0.2
     """δ, least difference of a pair that the policy learns from; one pair per state."""
-    model_margin: float = 0.3
+    model_margin: NonNegativeFloat = 0.3
     """Δ, least difference of returns of a pair that the preference model learns from."""
     preference: Literal["return", "reward_model"] = "return"
     """What ranks the policy's pairs: the branches' returns, or the mean of the preference model's heads."""
-    update_pairs: int = 64
+    update_pairs: Positive = 64
     """Pairs per optimiser step of the policy (the paper's effective batch)."""
-    head_lr: float = 1e-3
+    head_lr: NonNegativeFloat = 1e-3
     """Learning rate of the preference model's heads."""
-    patience: int = 2
+    patience: Positive = 2
     """Cycles without a better dev EM after which a stage ends."""
-    questions: int = 0
+    questions: NonNegative = 0
     """Training questions that are used, drawn once by the run's seed; 0 = all."""
-    dev_questions: int = 100
+    dev_questions: Positive = 100
     """Training questions set aside for that EM, so that no checkpoint is chosen on evaluation items."""
 
     num_updates = 1
@@ -55,20 +58,6 @@ class DPO(Algorithm):
     def rollouts_per_question(self, max_steps: int) -> int:
         """A trunk and, at each of its turns, N − 1 forks; in both stages."""
         return 2 * (1 + (self.group_size - 1) * max_steps)
-
-    def __post_init__(self) -> None:
-        for name, least in (("group_size", 2), ("update_pairs", 1), ("patience", 1), ("dev_questions", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"dpo.{name} must be at least {least}, not {getattr(self, name)}")
-        if self.questions < 0:
-            raise ConfigError(f"dpo.questions must be 0 (all) or more, not {self.questions}")
-        for name in ("margin", "model_margin", "head_lr"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ConfigError(f"dpo.{name} must be 0 or more, not {getattr(self, name)}")
-        if not (math.isfinite(self.beta) and self.beta > 0):
-            raise ConfigError(f"dpo.beta must be above 0, not {self.beta}")
-        if self.preference not in ("return", "reward_model"):
-            raise ConfigError(f"dpo.preference must be 'return' or 'reward_model', not {self.preference!r}")
 
     @property
     def needs_reference(self) -> bool:

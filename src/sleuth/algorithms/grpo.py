@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sleuth.algorithms.base import Aggregation, Algorithm, KLEstimator, Loss, TokenBatch
+from sleuth.checked import NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, RewardError
 from sleuth.types import Signal, Trajectory
 
@@ -55,45 +56,28 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
 class GRPO(Algorithm):
     """Group-relative policy optimisation."""
 
-    group_size: int = 5
+    group_size: Positive = 5
     """G, rollouts per question."""
-    epsilon: float = 0.2
+    epsilon: NonNegativeFloat = 0.2
     """Ratio clip: 1 − ε … 1 + ε."""
-    epsilon_high: float = 0.0
+    epsilon_high: NonNegativeFloat = 0.0
     """Upper clip if it differs ("clip higher"); 0 = the same as epsilon."""
-    beta: float = 0.001
+    beta: NonNegativeFloat = 0.001
     """Weight of the KL term; 0 = none, and no reference policy is kept."""
     kl: KLEstimator = "k3"
     """Estimator in the loss. k1 is always reported but refused here: its expected gradient is zero."""
     scale: Scaling = "std"
     """How a group's rewards are scaled."""
-    std_floor: float = 0.1
+    std_floor: NonNegativeFloat = 0.1
     """ε_std of "std_floor"."""
     aggregation: Aggregation = "sequence"
     """Mean over sequences of token means, or over all tokens."""
-    num_updates: int = 1
+    num_updates: Positive = 1
     """μ; 1 is exactly on-policy."""
     drop_zero_variance: bool = False
     """Leave groups with equal rewards out of the update, and out of its denominator."""
 
-    def __post_init__(self) -> None:
-        if self.group_size < 1 or self.num_updates < 1:
-            raise ConfigError(
-                f"group_size and num_updates must be at least 1, not {self.group_size} and {self.num_updates}"
-            )
-        for name in ("epsilon", "epsilon_high", "beta", "std_floor"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise ConfigError(f"grpo.{name} must be 0 or more, not {value}")
-        for name, known in (
-            ("kl", ("k1", "k2", "k3")),
-            ("scale", ("std", "std_floor", "none")),
-            ("aggregation", ("sequence", "token")),
-        ):
-            if getattr(self, name) not in known:
-                raise ConfigError(
-                    f"grpo.{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
-                )
+    def cross_check(self) -> None:
         if self.kl == "k1" and self.beta > 0:
             raise ConfigError("grpo.kl='k1' has zero expected gradient in the loss; use k2 or k3, or beta=0")
         if self.scale == "std_floor" and self.std_floor == 0:

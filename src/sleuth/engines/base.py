@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
-from sleuth.errors import ConfigError
+from msgspec import Meta
+
+from sleuth.checked import Checked, NonNegativeFloat, Positive
 from sleuth.types import StopReason
 
 
@@ -19,23 +21,15 @@ class Message(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class Sampling(Checked):
     """How to sample one turn."""
 
-    max_new_tokens: int = 256
-    temperature: float = 1.0
+    max_new_tokens: Positive = 256
+    temperature: NonNegativeFloat = 1.0
     """0 is greedy."""
-    top_p: float = 1.0
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     stop: tuple[str, ...] = ()
     """Generation ends with the token that completes one of these strings; that token is kept whole."""
-
-    def __post_init__(self) -> None:
-        if self.max_new_tokens < 1:
-            raise ConfigError(f"max_new_tokens must be at least 1, not {self.max_new_tokens}")
-        if self.temperature < 0:
-            raise ConfigError(f"temperature must be 0 (greedy) or more, not {self.temperature}")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p must be in (0, 1], not {self.top_p}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sleuth.checked import Positive
 from sleuth.errors import ConfigError
 from sleuth.protocols.base import AgentProtocol, Decision, find_tags
 from sleuth.protocols.demonstration import quote_around
@@ -35,21 +36,19 @@ class ArenaSections(AgentProtocol):
     """Tags the policy must write, in order; the last is "answer"."""
     titles: bool = False
     """Whether a reference shows its title; the released code shows none."""
-    quote_words: int = 24
+    quote_words: Positive = 24
     """Most words that a demonstration quotes from one reference."""
 
     stops = ("</answer>",)
     retrieves_first = True
 
-    def __post_init__(self) -> None:
+    def cross_check(self) -> None:
         if not self.sections or self.sections[-1] != "answer":
             raise ConfigError(
                 f"sections must end with 'answer', not {', '.join(self.sections) or 'be empty'}"
             )
         if len(set(self.sections)) < len(self.sections):
             raise ConfigError(f"sections must differ, not {', '.join(self.sections)}")
-        if self.quote_words < 1:
-            raise ConfigError(f"quote_words must be at least 1, not {self.quote_words}")
 
     @property
     def tags(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sleuth.checked import Checked
 from sleuth.types import Hit, Question, Trajectory
 
 
@@ -27,7 +28,7 @@ NOTHING_TO_DROP = "backtrack with nothing to drop"
 """The reason of an invalid backtrack, by which rewards know it from other invalid actions."""
 
 
-class AgentProtocol(ABC):
+class AgentProtocol(Checked, ABC):
     """The grammar of one method's episodes."""
 
     tags: tuple[str, ...]

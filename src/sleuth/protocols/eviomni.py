@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sleuth.checked import Positive
 from sleuth.errors import ConfigError
 from sleuth.protocols.base import AgentProtocol, Decision, find_tags
 from sleuth.protocols.demonstration import quote_around
@@ -33,18 +34,16 @@ class EviOmni(AgentProtocol):
     """The user turn; "{question}" and "{passages}" are replaced. Without the latter nothing is retrieved."""
     sections: tuple[str, ...] = SECTIONS
     """Tags the policy must write, in order, out of reason, extract and answer; () = a reply without tags."""
-    quote_words: int = 24
+    quote_words: Positive = 24
     """Most words that a demonstration quotes from one passage."""
 
-    def __post_init__(self) -> None:
+    def cross_check(self) -> None:
         if self.sections != tuple(name for name in SECTIONS if name in self.sections):
             raise ConfigError(
                 f"sections must be some of {', '.join(SECTIONS)}, in this order, not {', '.join(self.sections)}"
             )
         if self.sections == ("reason",):
             raise ConfigError("sections must end with 'extract' or 'answer', not 'reason'")
-        if self.quote_words < 1:
-            raise ConfigError(f"quote_words must be at least 1, not {self.quote_words}")
 
     @property
     def tags(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.errors import ConfigError
+from sleuth.checked import Positive
 from sleuth.protocols.base import Decision
 from sleuth.protocols.direct import ChainOfThought
 from sleuth.protocols.reasoning import first_sentence, states_answer
@@ -36,17 +36,12 @@ class IRCoT(ChainOfThought):
         "Answer the question with the help of the passages, one step at a time. Write only the next sentence of the "
         'reasoning, and nothing after it. If the reasoning is complete, write "So the answer is:" and the answer.'
     )
-    max_sentences: int = 8
-    """Most sentences of reasoning, 1 or more; with the reader's turn one less than scale.max_steps."""
-    max_passages: int = 15
-    """Most distinct passages in a prompt, 1 or more, those of the latest search first."""
+    max_sentences: Positive = 8
+    """Most sentences of reasoning; with the reader's turn one less than scale.max_steps."""
+    max_passages: Positive = 15
+    """Most distinct passages in a prompt, those of the latest search first."""
 
     retrieves_first = True
-
-    def __post_init__(self) -> None:
-        for name in ("max_sentences", "max_passages"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
         """The context of the first sentence."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.errors import ConfigError
+from sleuth.checked import Positive
 from sleuth.protocols.base import Decision
 from sleuth.protocols.direct import ChainOfThought
 from sleuth.types import Hit, Question
@@ -27,14 +27,10 @@ class IterRetGen(ChainOfThought):
         "Answer the question with the help of the passages. Think step by step, in short sentences. "
         'End with "So the answer is:" and the answer in a few words.'
     )
-    rounds: int = 2
-    """Retrievals and generations (T), 1 or more; scale.max_steps must not be smaller."""
+    rounds: Positive = 2
+    """Retrievals and generations (T); scale.max_steps must not be smaller."""
 
     retrieves_first = True
-
-    def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ConfigError(f"rounds must be at least 1, not {self.rounds}")
 
     def decide(self, question: Question, turns: Sequence[str]) -> Decision:
         """A search with what was just written, up to the last round; then the answer."""

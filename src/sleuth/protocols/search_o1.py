@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.errors import ConfigError
+from sleuth.checked import NonNegative
 from sleuth.protocols.base import AgentProtocol, Decision
 from sleuth.protocols.eviomni import passage_lines
 from sleuth.text import neutralise
@@ -48,15 +48,11 @@ class SearchO1(AgentProtocol):
         f'the reasoning and fits the query; leave the rest. Write "{INFORMATION}:" and then what helps, in a few '
         f'sentences; if nothing does, write "{INFORMATION}: {NOTHING}"'
     )
-    max_searches: int = 10
-    """Most searches, 0 or more; scale.max_steps must be at least 2·max_searches + 1."""
+    max_searches: NonNegative = 10
+    """Most searches; scale.max_steps must be at least 2·max_searches + 1."""
 
     tags = ()
     stops = (QUERY[1],)
-
-    def __post_init__(self) -> None:
-        if self.max_searches < 0:
-            raise ConfigError(f"max_searches must not be negative, not {self.max_searches}")
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
         """One user turn: instruction and question."""

@@ -15,8 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from sleuth.errors import ConfigError
+from msgspec import Meta
+
 from sleuth.protocols.base import AgentProtocol, Decision
 from sleuth.protocols.eviomni import passage_lines
 from sleuth.protocols.reasoning import first_sentence, short_answer
@@ -65,16 +67,12 @@ class SelfAsk(AgentProtocol):
         "Answer the question by asking follow up questions where they help, in exactly the form of the examples. "
         "After a follow up question, search results come; give the intermediate answer in a few words."
     )
-    shots: int = len(EXAMPLES)
-    """Worked examples in the prompt, 0 to 4."""
+    shots: Annotated[int, Meta(ge=0, le=len(EXAMPLES))] = len(EXAMPLES)
+    """Worked examples in the prompt."""
 
     tags = ()
     # A turn ends with its follow-up; a model that goes on to a question of its own is stopped too.
     stops = (INTERMEDIATE, "\nQuestion:")
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.shots <= len(EXAMPLES):
-            raise ConfigError(f"shots must be between 0 and {len(EXAMPLES)}, not {self.shots}")
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
         """One user turn: instruction, examples, question."""

@@ -16,8 +16,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import Annotated
 
-from sleuth.errors import ConfigError
+from msgspec import Meta
+
 from sleuth.protocols.base import AgentProtocol, Decision
 from sleuth.protocols.eviomni import passage_lines
 from sleuth.text import neutralise, normalise
@@ -31,16 +33,12 @@ _DONE = "[DONE]"
 class SuRe(AgentProtocol):
     """Summarised retrieval; every turn has a context of its own."""
 
-    candidates: int = 2
-    """Most candidate answers (K), 1 or more; scale.max_steps must be at least 1 + 2K + K(K − 1)."""
+    candidates: Annotated[int, Meta(ge=1, le=26)] = 2
+    """Most candidate answers (K), one per letter; scale.max_steps must be at least 1 + 2K + K(K − 1)."""
 
     tags = ()
     stops = (_DONE,)
     retrieves_first = True
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.candidates <= 26:
-            raise ConfigError(f"candidates must be between 1 and 26, not {self.candidates}")
 
     @property
     def most_turns(self) -> int:

@@ -6,7 +6,7 @@ from sleuth.recipes.eviomni import CPU, INSTRUCTION, PAPER
 from sleuth.retrievers.evidence import Evidence
 from sleuth.retrievers.none import NoRetriever
 from sleuth.rewards.answer import AnswerReward
-from sleuth.rewards.eviomni import EviOmniReward
+from sleuth.rewards.eviomni import EviOmniReward, Output
 
 # The published prompts (Tables 7, 8 and 9); the paper prints none for vanilla evidence.
 FULL = (
@@ -32,7 +32,7 @@ VANILLA = (
 )
 
 
-def _rewarded(name: str, *outputs: str) -> Recipe:
+def _rewarded(name: str, *outputs: Output) -> Recipe:
     """Table 6: R_ans from some of the three outputs only, averaged."""
     reward = EviOmniReward(instruction=INSTRUCTION, outputs=outputs)
     return PAPER.but(name=f"eviomni/{name}", reward=reward, source="EviOmni (Zhao et al. 2025), Table 6")

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sleuth.engines.base import Engine
-from sleuth.errors import ConfigError
 from sleuth.metrics.answers import cover_exact_match_characters, exact_match, f1, golds_of, rules_for
 from sleuth.rewards.base import Findings, Reward
 from sleuth.text import contains
@@ -27,9 +26,7 @@ class AnswerReward(Reward):
     rule: str = "default"
     """Whose official answer rules apply: a data set's name, such as "hotpotqa" or "triviaqa"."""
 
-    def __post_init__(self) -> None:
-        if self.measure not in ("em", "f1"):
-            raise ConfigError(f"reward measure must be 'em' or 'f1', not {self.measure!r}")
+    def cross_check(self) -> None:
         rules_for(self.rule)
 
     def score(
@@ -66,11 +63,6 @@ class AnswerOrEvidenceReward(AnswerReward):
     containment: Literal["tokens", "characters"] = "tokens"
     """How a note holds a gold: as whole words, yes and no never; or as AutoRefine's released code has it,
     as a substring, where "no" is in "know"."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.containment not in ("tokens", "characters"):
-            raise ConfigError(f"containment must be 'tokens' or 'characters', not {self.containment!r}")
 
     def score(
         self,

@@ -45,9 +45,7 @@ class FormatAndAccuracyReward(Reward):
     judge: LLMJudge | None = None
     """Who is asked, for "judge"."""
 
-    def __post_init__(self) -> None:
-        if self.measure not in ("em", "f1", "judge"):
-            raise ConfigError(f"reward measure must be 'em', 'f1' or 'judge', not {self.measure!r}")
+    def cross_check(self) -> None:
         if (self.measure == "judge") != (self.judge is not None):
             raise ConfigError(f"measure 'judge' and a judge need each other; measure is {self.measure!r}")
         if self.judge is not None and not isinstance(self.judge, LLMJudge):
@@ -99,11 +97,6 @@ class ArenaReward(FormatAndAccuracyReward):
     """R_rel: 1, 0.5 or 0 as in the paper, where listing every reference earns 0.5; or F1 of the two sets."""
     bonus: float = 10.0
     """R_bonus, paid where the three others are all 1."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.relevance_measure not in ("paper", "f1"):
-            raise ConfigError(f"relevance_measure must be 'paper' or 'f1', not {self.relevance_measure!r}")
 
     def _score(self, trajectory: Trajectory, accuracy: float | str) -> Score:
         """Parts: format, accuracy, relevance, bonus. Invalid where R_rel does not exist for the question."""

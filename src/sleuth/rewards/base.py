@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sleuth.checked import Checked
 from sleuth.engines.base import Engine
 from sleuth.types import Score, Trajectory
 
@@ -23,7 +24,7 @@ class Findings:
     """P(entailment) of "this is the answer" by the last note, in [0, 1] (EviNote-RAG's EQR)."""
 
 
-class Reward(ABC):
+class Reward(Checked, ABC):
     """Scores a batch of trajectories."""
 
     by_step: ClassVar[bool] = False

@@ -8,20 +8,24 @@ table is followed, the other is one setting away.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
+from msgspec import Meta
+
+from sleuth.checked import Checked, NonNegativeFloat, Positive
 from sleuth.errors import ConfigError
 
 Schedule = Literal["none", "two-stage", "time-dynamic"]
-
-PARTS = ("retrieval", "retrieval_action", "overlap", "backtrack", "refusal", "step", "answer")
+Anchors = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
+"""Start, mid and end weight of one step reward."""
+Part = Literal["retrieval", "retrieval_action", "overlap", "backtrack", "refusal", "step", "answer"]
+PARTS = get_args(Part)
 """The seven step rewards, in the order of the paper's weight vector (β, λ, γ, δ, ρ, η, κ)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Curriculum:
+class Curriculum(Checked):
     """Weights as (start, mid, end), and how an episode moves through them.
 
     none: no curriculum, the end weights throughout (κ = 1). two-stage: constant inside a stage,
@@ -30,43 +34,27 @@ class Curriculum:
     """
 
     schedule: Schedule = "time-dynamic"
-    stage: int = 1
+    stage: Annotated[int, Meta(ge=1, le=2)] = 1
     """1 = Discovery, 2 = Refinement."""
-    max_steps: int = 20
+    max_steps: Positive = 20
     """T_max, the episode's step limit: p = t / T_max reaches 1 at the last step that is possible."""
-    retrieval: tuple[float, ...] = (2.0, 1.0, 0.5)
+    retrieval: Anchors = (2.0, 1.0, 0.5)
     """β."""
-    retrieval_action: tuple[float, ...] = (1.5, 0.8, 0.4)
+    retrieval_action: Anchors = (1.5, 0.8, 0.4)
     """λ."""
-    overlap: tuple[float, ...] = (0.1, 0.5, 1.2)
+    overlap: Anchors = (0.1, 0.5, 1.2)
     """γ."""
-    backtrack: tuple[float, ...] = (0.3, 0.5, 1.0)
+    backtrack: Anchors = (0.3, 0.5, 1.0)
     """δ."""
-    refusal: tuple[float, ...] = (0.5, 0.5, 0.5)
+    refusal: Anchors = (0.5, 0.5, 0.5)
     """ρ."""
-    step: tuple[float, ...] = (0.02, 0.05, 0.10)
+    step: Anchors = (0.02, 0.05, 0.10)
     """η."""
-    answer: tuple[float, ...] = (0.05, 0.10, 1.00)
+    answer: Anchors = (0.05, 0.10, 1.00)
     """κ."""
 
     needed: ClassVar[tuple[str, ...]] = PARTS
     """What a curriculum in JSON must name: a weight left out by mistake would silently be Table 1's."""
-
-    def __post_init__(self) -> None:
-        if self.schedule not in get_args(Schedule):
-            raise ConfigError(
-                f"schedule must be one of {', '.join(get_args(Schedule))}, not {self.schedule!r}"
-            )
-        if self.stage not in (1, 2):
-            raise ConfigError(f"stage must be 1 (Discovery) or 2 (Refinement), not {self.stage!r}")
-        if self.max_steps < 1:
-            raise ConfigError(f"max_steps must be at least 1, not {self.max_steps}")
-        for part in PARTS:
-            weights = getattr(self, part)
-            if len(weights) != 3 or not all(math.isfinite(w) and w >= 0 for w in weights):
-                raise ConfigError(
-                    f"the curriculum needs three weights of 0 or more for {part!r} (start, mid, end), not {weights!r}"
-                )
 
     def progress(self, step: int) -> float:
         """p(t) = t / T_max for step t = 1, 2, …; 1 from the last step on."""
@@ -78,7 +66,7 @@ class Curriculum:
         """w_k(t) of every part at step t = 1, 2, …"""
         return {part: self._weight(getattr(self, part), self.progress(step)) for part in PARTS}
 
-    def _weight(self, anchors: tuple[float, float, float], p: float) -> float:
+    def _weight(self, anchors: Anchors, p: float) -> float:
         start, mid, end = anchors
         if self.schedule == "none":
             return end

@@ -6,13 +6,13 @@ and the ablations of Tables 2 to 5 are settings. Only the policy's own notes and
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sleuth.checked import Fraction, NonEmpty, NonNegative, NonNegativeFloat
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError, RewardError
 from sleuth.judges.base import Judge, entailments
@@ -41,40 +41,24 @@ class EviNoteReward(Reward):
     """What every reward needs: the grammar, one closed note (Force Summary), or nothing."""
     marks: Literal["paper", "code", "none"] = "paper"
     """Marks a wrong answer must show to be paid: * and -; balanced * and #; none pays nothing for notes."""
-    partial: float = 0.1
+    partial: NonNegativeFloat = 0.1
     """Paid for marked notes under a wrong answer, and by the stochastic reward."""
-    stochastic: float = 0.0
+    stochastic: Fraction = 0.0
     """Probability in [0, 1] that a wrong answer is paid `partial` (SR; the paper's 1/3)."""
-    note: str = "summary"
+    note: NonEmpty = "summary"
     """Tag of the notes."""
     claim: str = PAPER_CLAIM
     """Hypothesis; {gold} and {question} are replaced."""
     golds: Literal["best", "first"] = "best"
     """Which accepted answers are claimed: all, the best counts, or the first (released code)."""
-    blank_above: int = 0
+    blank_above: NonNegative = 0
     """Characters above which note or claim becomes empty (released code: 512); 0 = never."""
     rule: str = "default"
     """Whose official answer rules apply to the exact match."""
 
-    def __post_init__(self) -> None:
-        for name, known in (
-            ("eqr", ("gated", "always", "none")),
-            ("gate", ("format", "note", "none")),
-            ("marks", ("paper", "code", "none")),
-            ("golds", ("best", "first")),
-        ):
-            if getattr(self, name) not in known:
-                raise ConfigError(
-                    f"evinote.{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}"
-                )
-        if not 0 <= self.stochastic <= 1 or not (math.isfinite(self.partial) and self.partial >= 0):
-            raise ConfigError(
-                f"evinote.stochastic must be in [0, 1] and partial 0 or more, not {self.stochastic}, {self.partial}"
-            )
-        if not self.note or "{gold}" not in self.claim or self.blank_above < 0:
-            raise ConfigError(
-                "evinote needs a note tag, a claim that holds {gold} and blank_above of 0 or more"
-            )
+    def cross_check(self) -> None:
+        if "{gold}" not in self.claim:
+            raise ConfigError(f"evinotereward.claim must hold {{gold}}, not {self.claim!r}")
         rules_for(self.rule)
 
     def score(

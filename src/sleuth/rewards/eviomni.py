@@ -9,8 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_args
 
+from msgspec import Meta
+
+from sleuth.checked import Fraction, NonNegativeFloat, Positive, PositiveFloat
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
 from sleuth.errors import ConfigError, RewardError
 from sleuth.metrics.answers import f1, golds_of, rules_for
@@ -21,7 +24,8 @@ from sleuth.rewards.base import Findings, Reward
 from sleuth.text import neutralise
 from sleuth.types import Field, Passage, Score, Trajectory
 
-OUTPUTS = ("rationale", "evidence", "full")
+Output = Literal["rationale", "evidence", "full"]
+OUTPUTS = get_args(Output)
 """o_r, o_e and o_f of eq. 4."""
 _BODIES = {"rationale": "reason", "evidence": "extract"}
 
@@ -40,37 +44,28 @@ class EviOmniReward(Reward):
 
     instruction: str
     """The policy's prompt, which the probes repeat with what is masked left out."""
-    outputs: tuple[str, ...] = OUTPUTS
+    outputs: Annotated[tuple[Output, ...], Meta(min_length=1)] = OUTPUTS
     """Whose F1 R_ans averages: any of rationale, evidence and full (Table 6)."""
-    answer_weight: float = 0.8
+    answer_weight: NonNegativeFloat = 0.8
     """α_a."""
-    length_weight: float = 0.1
+    length_weight: NonNegativeFloat = 0.1
     """α_l."""
-    format_weight: float = 0.1
+    format_weight: NonNegativeFloat = 0.1
     """α_f."""
-    tau: float = 0.5
+    tau: PositiveFloat = 0.5
     """τ > 0, temperature of R_len_r."""
-    gamma: float = 0.5
+    gamma: NonNegativeFloat = 0.5
     """γ ≥ 0, skewness of R_len_e."""
-    omega: float = 0.9
+    omega: Fraction = 0.9
     """ω in [0, 1], share saved from which R_len_e is full."""
-    probe_tokens: int = 32
+    probe_tokens: Positive = 32
     """Most tokens of o_r and of o_e."""
     rule: str = "default"
     """Whose answer rules F1 follows: a data set's name."""
 
-    def __post_init__(self) -> None:
-        if not self.outputs or len(set(self.outputs)) < len(self.outputs) or set(self.outputs) - set(OUTPUTS):
-            raise ConfigError(f"outputs must be some of {', '.join(OUTPUTS)}, not {', '.join(self.outputs)}")
-        for name in ("answer_weight", "length_weight", "format_weight", "gamma"):
-            if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
-                raise ConfigError(f"{name} must be 0 or more, not {getattr(self, name)}")
-        if not (math.isfinite(self.tau) and self.tau > 0):
-            raise ConfigError(f"tau must be more than 0, not {self.tau}")
-        if not 0 <= self.omega <= 1:
-            raise ConfigError(f"omega must be between 0 and 1, not {self.omega}")
-        if self.probe_tokens < 1:
-            raise ConfigError(f"probe_tokens must be at least 1, not {self.probe_tokens}")
+    def cross_check(self) -> None:
+        if len(set(self.outputs)) < len(self.outputs):
+            raise ConfigError(f"eviomnireward.outputs must differ, not {', '.join(self.outputs)}")
         rules_for(self.rule)
 
     def score(

@@ -13,7 +13,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from sleuth.encoders.base import Encoder
 from sleuth.encoders.minilm import MiniLM
@@ -22,9 +24,8 @@ from sleuth.errors import ConfigError
 from sleuth.judges.base import YesNoJudge
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
 from sleuth.protocols.base import NOTHING_TO_DROP
-from sleuth.registry import nearest
 from sleuth.rewards.base import Findings, Reward
-from sleuth.rewards.curriculum import PARTS, Curriculum
+from sleuth.rewards.curriculum import PARTS, Curriculum, Part
 from sleuth.rewards.sufficiency import Evidence, by_gold, by_judge
 from sleuth.types import Action, Hit, Score, StepScore, Trajectory
 
@@ -38,11 +39,11 @@ class EvoRAGReward(Reward):
 
     curriculum: Curriculum = field(default_factory=Curriculum)
     """Weights by stage and step."""
-    parts: tuple[str, ...] = PARTS
+    parts: Annotated[tuple[Part, ...], Meta(min_length=1)] = PARTS
     """Which step rewards count; the others weigh 0 (the ablations of Tables 5 and 6)."""
     encoder: Encoder = field(default_factory=MiniLM)
     """Embeds sub-queries for r_dup."""
-    dup_threshold: float = 0.0
+    dup_threshold: Annotated[float, Meta(ge=-1, le=1)] = 0.0
     """Cosine above which r_act takes a search for a repetition. 0 is the paper's, and nearly every pair is above it."""
     judge: YesNoJudge | None = None
     """Verifies refusals; None = the gold documents do."""
@@ -51,14 +52,7 @@ class EvoRAGReward(Reward):
 
     by_step: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        for part in self.parts:
-            if part not in PARTS:
-                raise ConfigError(f"unknown step reward {part!r}{nearest(part, PARTS)}")
-        if not self.parts:
-            raise ConfigError(f"no step reward is left; name some of {', '.join(PARTS)}")
-        if not -1 <= self.dup_threshold <= 1:
-            raise ConfigError(f"dup_threshold is a cosine, between -1 and 1, not {self.dup_threshold}")
+    def cross_check(self) -> None:
         if self.judge is not None and not isinstance(self.judge, YesNoJudge):
             raise ConfigError(f"the judge of refusals must answer yes or no, and {self.judge!r} does not")
         rules_for(self.rule)

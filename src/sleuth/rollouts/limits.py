@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from sleuth.checked import Checked, Positive
 from sleuth.errors import ConfigError
 from sleuth.scale import Scale
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Checked):
     """Bounds of one episode, in model turns, passages and tokens."""
 
-    max_steps: int = 5
+    max_steps: Positive = 5
     """Most model turns (N in Eval-RAR's Algorithm 1)."""
-    max_new_tokens: int = 512
+    max_new_tokens: Positive = 512
     """Per turn."""
-    top_k: int = 3
+    top_k: Positive = 3
     """Passages per search."""
-    max_passage_tokens: int = 500
+    max_passage_tokens: Positive = 500
     """Per search result, wrapping tags included."""
-    max_context: int = 4096
+    max_context: Positive = 4096
     """Prompt and response together; a turn starts only if it can be as long as max_new_tokens."""
 
-    def __post_init__(self) -> None:
-        for name in self.__dataclass_fields__:
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+    def cross_check(self) -> None:
         if self.max_new_tokens >= self.max_context:
             raise ConfigError(
                 f"max_new_tokens ({self.max_new_tokens}) leaves no room for a prompt in max_context ({self.max_context})"

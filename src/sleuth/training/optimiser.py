@@ -9,41 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from sleuth.checked import Checked, Fraction, NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, TrainingError
-from sleuth.registry import nearest
 
-SCHEDULES = ("constant", "linear", "cosine")
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Checked):
     """Learning rate of every update: a linear rise from above zero, then constant or falling to zero."""
 
-    peak: float
+    peak: NonNegativeFloat
     """Learning rate after warm-up."""
-    total: int
-    """Number of updates, at least 1."""
-    kind: str = "constant"
-    """"constant", "linear" or "cosine"."""
-    warmup: float = 0.0
-    """Share of `total` that rises, in [0, 1]."""
-
-    def __post_init__(self) -> None:
-        if self.kind not in SCHEDULES:
-            raise ConfigError(f"unknown lr_schedule {self.kind!r}{nearest(self.kind, SCHEDULES)}")
-        if not 0 <= self.warmup <= 1:
-            raise ConfigError(f"lr warm-up is a share of all steps, between 0 and 1, not {self.warmup}")
-        if not (math.isfinite(self.peak) and self.peak >= 0):
-            raise ConfigError(f"a learning rate must be a finite number of at least 0, not {self.peak}")
-        if self.total < 1:
-            raise ConfigError(f"a schedule needs at least 1 update, not {self.total}")
+    total: Positive
+    """Number of updates."""
+    kind: Literal["constant", "linear", "cosine"] = "constant"
+    warmup: Fraction = 0.0
+    """Share of `total` that rises."""
 
     def at(self, update: int) -> float:
         """Learning rate of update 0, 1, …; the first one is not zero, so that no batch is wasted."""
