@@ -60,7 +60,7 @@ def test_the_released_containment_has_no_word_boundaries():
     assert score("I know", "yes", ("no",), "code") == Score(0.1, {"answer": 0.0, "refinement": 0.1})
     assert score("Annabell", "Bob", ("Anna",), "code").total == 0.1
     assert score("Nothing", "Bob", ("Anna",), "code").total == 0.0
-    with pytest.raises(ConfigError, match="'tokens' or 'characters'"):
+    with pytest.raises(ConfigError, match="containment must be one of tokens, characters"):
         AnswerOrEvidenceReward(containment="words")  # type: ignore[arg-type]
 
 
