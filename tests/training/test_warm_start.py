@@ -106,8 +106,3 @@ def test_other_demonstrations_do_not_continue_a_run(toy: Any, tmp_path: Path) ->
     run(toy, tmp_path, gold())
     with pytest.raises(TrainingError, match="demonstrations"):
         run(toy, tmp_path, gold(9) + gold(1))
-
-
-def test_an_impossible_batch_is_refused(toy: Any, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="warm_start_batch"):
-        run(toy, tmp_path, gold(), warm_start_batch=0)

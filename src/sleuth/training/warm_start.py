@@ -47,8 +47,6 @@ def warm_start(
     if not gold:
         raise TrainingError("there are no demonstrations to warm-start from")
     size = plan.warm_start_batch
-    if size < 1:
-        raise TrainingError(f"warm_start_batch must be at least 1, not {size}")
     per_epoch = -(-len(gold) // size)
     total = per_epoch * plan.warm_start_epochs
     optimiser = Optimiser(
