@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sleuth.encoders.opening import open_encoder
+from sleuth.encoders.by_name import open_encoder
 from sleuth.retrievers.dense_index import faiss_index, rescoring
 from sleuth.retrievers.dense_index.build import CANDIDATES, sample_queries, top
 from sleuth.retrievers.dense_index.index import TIE_ROOM, Searcher, rescored

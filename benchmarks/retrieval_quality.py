@@ -23,8 +23,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sleuth.encoders.by_name import open_encoder
 from sleuth.encoders.cross_encoder import CrossEncoder
-from sleuth.encoders.opening import open_encoder
 from sleuth.evaluation.statistics import bootstrap_mean, paired_difference
 from sleuth.metrics.retrieval import ndcg_at, recall_at
 from sleuth.retrievers.base import Retriever

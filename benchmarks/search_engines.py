@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from retrieval_quality import FIGURES, questions, records, row, scores
 
 from sleuth.encoders.base import Encoder, joined
-from sleuth.encoders.opening import open_encoder
+from sleuth.encoders.by_name import open_encoder
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25_index.analysis import terms
 from sleuth.retrievers.bm25_index.build import build_index

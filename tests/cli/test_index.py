@@ -190,7 +190,9 @@ def test_nothing_is_left_to_make_vectors_of(
     class Any:
         dimension, remark = 2, ""
 
-    monkeypatch.setattr("sleuth.encoders.opening.open_encoder", lambda name: Any())
+        def open(self) -> None: ...
+
+    monkeypatch.setattr("sleuth.encoders.by_name.open_encoder", lambda name: Any())
     code, out, err = run(capsys, "-o", index, "--delete", "a", "b", "c", "--dense", "any")
     assert (code, out) == (0, f"3 passages deleted from {index}; it holds 0\n")
     assert err == f"sleuth: {index} holds no passages now, so there is nothing to make vectors of\n"

@@ -1,7 +1,7 @@
 import pytest
 
+from sleuth.encoders.by_name import open_encoder
 from sleuth.encoders.families import family_of, full_name
-from sleuth.encoders.opening import open_encoder
 from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.errors import ConfigError, EngineError
 
@@ -32,7 +32,7 @@ def test_prefixes(name: str, query: str, passage: str):
     "name",
     ["intfloat/e5-mistral-7b-instruct", "intfloat/multilingual-e5-large-instruct", "me/my-e5-base", "x"],
 )
-def test_what_only_looks_like_a_family_is_unknown_and_it_is_said(name: str):
+def test_a_name_that_only_resembles_a_family_gets_a_warning(name: str):
     assert family_of(name) is None
     assert "no prefixes known" in SentenceEncoder(name).remark
     assert SentenceEncoder(name, query_prefix="Q: ").remark == ""
@@ -69,9 +69,9 @@ def test_opening_by_name():
 
 
 def test_bad_settings():
-    with pytest.raises(ConfigError, match="batch 0"):
+    with pytest.raises(ConfigError, match="batch must be at least 1, not 0"):
         SentenceEncoder("x", batch=0)
-    with pytest.raises(ConfigError, match="max_tokens -1"):
+    with pytest.raises(ConfigError, match="max_tokens must be at least 0, not -1"):
         SentenceEncoder("x", max_tokens=-1)
     with pytest.raises(EngineError, match="no encoder given"):
         SentenceEncoder().encode(["x"])

@@ -54,12 +54,13 @@ def test_batches_and_their_order_change_no_score(model: CrossEncoder):
     assert model.score([]) == []
 
 
-def test_long_texts_are_cut_and_a_long_query_leaves_room(model: CrossEncoder):
+def test_a_long_query_or_passage_is_cut(model: CrossEncoder):
     short = CrossEncoder(model.model, max_tokens=16)
     assert short.score([("a", "b " * 500)]) == pytest.approx(short.score([("a", "b " * 13)]), abs=1e-5)
     cut = short.score([("a " * 500, "b"), ("a " * 500, "c")])
     assert cut[0] != pytest.approx(cut[1], abs=1e-4)
-    assert cut[:1] == pytest.approx(short.score([("a " * 8, "b")]), abs=1e-5)
+    # Three special tokens and one of the passage leave 12 for the query.
+    assert cut[:1] == pytest.approx(short.score([("a " * 12, "b")]), abs=1e-5)
 
 
 def test_two_outputs_count_as_their_difference(tmp_path: Path):
@@ -92,13 +93,13 @@ def test_for_question_reaches_the_retriever(model: CrossEncoder):
 def test_bad_settings(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"rerank\.depth must be at least 1, not 0"):
         Rerank(depth=0)
-    with pytest.raises(ConfigError, match="batch 0"):
+    with pytest.raises(ConfigError, match="batch must be at least 1, not 0"):
         CrossEncoder(batch=0)
     with pytest.raises(EngineError, match="no cross-encoder given"):
         Rerank(Fixed("a")).search(["h"], 1)
     with pytest.raises(EngineError, match="cannot load cross-encoder"):
         CrossEncoder(str(tmp_path)).score([("a", "b")])
-    with pytest.raises(EngineError, match="tells 3 classes apart"):
+    with pytest.raises(EngineError, match="has 3 classes"):
         CrossEncoder(str(save_cross_encoder(tmp_path, num_labels=3))).score([("a", "b")])
     with pytest.raises(RetrievalError, match="k must be"):
         Rerank(Fixed("a")).search(["h"], 0)
@@ -121,7 +122,5 @@ def test_an_encoder_without_a_trained_output_is_refused(tmp_path: Path):
 
     save_cross_encoder(tmp_path, num_labels=1)
     BertForSequenceClassification.from_pretrained(tmp_path).bert.save_pretrained(tmp_path)
-    with pytest.raises(
-        EngineError, match=r"is no trained cross-encoder: it has no weights for classifier\.bias"
-    ):
-        CrossEncoder(str(tmp_path)).score([("a", "b")])
+    with pytest.raises(EngineError, match="is no trained cross-encoder: its config names 'BertModel'"):
+        CrossEncoder(str(tmp_path)).open()

@@ -297,11 +297,11 @@ class _Skipped:
 
 
 def _encoder(name: str) -> Encoder:
-    """The encoder, loaded, so that a name that does not work is told before hours of building."""
-    from sleuth.encoders.opening import open_encoder
+    """The encoder, loaded now, so that a wrong name fails before hours of building."""
+    from sleuth.encoders.by_name import open_encoder
 
     encoder = open_encoder(name)
-    _ = encoder.dimension
+    encoder.open()
     if encoder.remark:
         warn(encoder.remark)
     return encoder

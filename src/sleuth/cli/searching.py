@@ -43,11 +43,11 @@ def opened(arguments: argparse.Namespace) -> Retriever:
         if arguments.rerank_depth is not None:
             raise ConfigError("--rerank-depth needs --rerank")
         return _found_by(arguments)
-    from sleuth.encoders.cross_encoder import CrossEncoder, load
+    from sleuth.encoders.cross_encoder import CrossEncoder
     from sleuth.retrievers.rerank import Rerank
 
     reranking = Rerank(_found_by(arguments), CrossEncoder(arguments.rerank))
-    load(arguments.rerank)  # a name that does not work is told now, not at the first query
+    reranking.model.open()  # a wrong name fails now, not at the first query
     given = arguments.rerank_depth
     return reranking if given is None else replace(reranking, depth=given)
 

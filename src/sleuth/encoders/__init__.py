@@ -1,7 +1,8 @@
-"""Texts as vectors, and pairs of texts as scores.
+"""Texts as vectors, and scores for pairs of texts.
 
-base: the interface · lexical: words counted · minilm: all-MiniLM-L6-v2 · sentence: any model of
-sentence-transformers (families: their prefixes) · opening: by name · cross_encoder: query and passage together.
+base: the interface · lexical: word counts · minilm: all-MiniLM-L6-v2 · sentence: any model of
+sentence-transformers (families: their prefixes) · by_name: encoders by name · cross_encoder: query and
+passage read together · loading: quiet loading with one-line errors.
 """
 
 ENCODERS = {

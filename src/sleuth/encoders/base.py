@@ -1,7 +1,6 @@
-"""Encoder: texts in, vectors out, so that an inner product says how much two texts have to do with each other.
+"""Encoder: texts in, vectors out; the inner product of two vectors measures how related the texts are.
 
-Queries and passages may be encoded differently (prefixes, two models): what is compared must have
-come through the side it belongs to.
+Queries and passages may be encoded differently (prefixes, two models), so compare only queries with passages.
 """
 
 from __future__ import annotations
@@ -10,39 +9,38 @@ import base64
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sleuth.types import Passage
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _PROBE = Passage(
     "", "Naïve Bayes", "The engineers' 3.14 running cafés hadn't been generalised in Øresund, 東京."
 )
+_SAME_ENCODER = 0.999
+"""Smallest cosine of two probes by one encoder: rounding changes the fourth digit, a lost prefix the second."""
 
 
 class Encoder(ABC):
     """Turns texts into vectors."""
 
-    @abstractmethod
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Texts as they stand, [N, D] float32: rows of length 1 if `normalised`; a text with nothing in
-        it may be the zero vector.
-
-        Raises EngineError if the encoder cannot be loaded.
-        """
-
     @property
     @abstractmethod
     def name(self) -> str:
-        """What sleuth.encoders.opening.open_encoder opens this encoder by."""
+        """Name by which sleuth.encoders.by_name.open_encoder finds this encoder."""
 
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """D. Raises EngineError if the encoder cannot be loaded, or rows of two calls cannot be compared."""
+        """D. Raises EngineError if the encoder cannot be loaded, or its vectors cannot be stored."""
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of texts without any prefix, [N, D] float32; the rows have length 1 if `normalised`.
+
+        An empty text may give the zero vector. Raises EngineError if the encoder cannot be loaded.
+        """
 
     @property
     def normalised(self) -> bool:
@@ -51,15 +49,20 @@ class Encoder(ABC):
 
     @property
     def remark(self) -> str:
-        """What a user should know before relying on it; "" = nothing."""
+        """Warning for the user of this encoder; "" = none."""
         return ""
 
+    def open(self) -> None:
+        """Load the weights now, which the first call does otherwise. Raises EngineError if they do not work."""
+        self.encode_queries([_PROBE.text])
+        self.encode_passages([_PROBE])
+
     def encode_queries(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        """Queries, with their prefix or model, [N, D]; see encode."""
+        """Vectors of queries, [N, D], with their prefix or model; see encode."""
         return self.encode(queries)
 
     def encode_passages(self, passages: Sequence[Passage]) -> NDArray[np.float32]:
-        """Title and text, with their prefix or model, [N, D]; see encode."""
+        """Vectors of titles and texts, [N, D], with their prefix or model; see encode."""
         return self.encode([joined(passage) for passage in passages])
 
 
@@ -69,43 +72,34 @@ def joined(passage: Passage, joint: str = "\n") -> str:
 
 
 def probe(encoder: Encoder) -> NDArray[np.float16]:
-    """What the encoder makes of a fixed text as a query and as a passage, [2, D].
+    """Vectors of one fixed text, as a query and as a passage, [2, D].
 
-    Kept with the vectors it made: weights, prefixes, pooling and language all show in it, whatever
-    folder or name the model is loaded by.
+    They are stored with an index: other weights, prefixes, pooling or language change them, whatever the
+    model is called.
     """
-    import numpy as np
-
     rows = [encoder.encode_queries([_PROBE.text]), encoder.encode_passages([_PROBE])]
     return np.concatenate(rows).astype(np.float16)
 
 
 def agree(one: NDArray[np.float16], other: NDArray[np.float16]) -> bool:
-    """Whether two probes come from the same encoder: cosines of at least 0.999.
-
-    Machines and precisions differ in the fourth digit; a prefix left out, in the second.
-    """
-    import numpy as np
-
+    """Whether two probes come from the same encoder, by their cosines."""
     if one.shape != other.shape:
         return False
     a, b = one.astype(np.float32), other.astype(np.float32)
     lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-    return bool(np.all((a * b).sum(1) >= 0.999 * lengths))
+    return bool(np.all((a * b).sum(1) >= _SAME_ENCODER * lengths))
 
 
 def packed(rows: NDArray[np.float16]) -> str:
-    """A probe as text, for a manifest."""
+    """A probe as base64 text for a manifest."""
     return base64.b64encode(rows.astype("<f2").tobytes()).decode()
 
 
 def unpacked(text: str) -> NDArray[np.float16]:
-    """The probe that `packed` wrote, [2, D]. Raises ValueError if it is not one."""
-    import numpy as np
-
+    """The probe that `packed` wrote, [2, D]. Raises ValueError if the text is damaged."""
     return np.frombuffer(base64.b64decode(text, validate=True), dtype="<f2").reshape(2, -1).astype(np.float16)
 
 
 def fingerprint(rows: NDArray[np.float16]) -> str:
-    """Hash of a probe as it was written, 16 hex digits: names an encoder in results."""
+    """Hash of a probe, 16 hex digits; names an encoder in results."""
     return hashlib.sha256(packed(rows).encode()).hexdigest()[:16]

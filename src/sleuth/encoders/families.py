@@ -1,7 +1,7 @@
-"""How well-known encoders want queries and passages written, and where they are found.
+"""Prefixes, owners and query models of well-known encoders.
 
-A model trained with a prefix loses quality without it, and one trained without loses with it: a
-name that is not in this table gets none, and its user is told.
+A model trained with a prefix loses quality without it, and one trained without loses with it. A name outside
+this table gets no prefix and a warning.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _BGE_CHINESE = "为这个句子生成表示以用于检索相关文章："
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Encoders that are used alike. A name fits by its last part, in lower case, whole."""
+    """Encoders that share prefixes and similarity. The last part of a name, lower-cased, must match entirely."""
 
     pattern: str
     """Regular expression."""
     owner: str
-    """On the Hugging Face hub, of names given without one."""
+    """Hugging Face owner of names given without one."""
     query_prefix: str = ""
     passage_prefix: str = ""
     normalised: bool = True
     """False: trained for the inner product of vectors of any length."""
     joint: str = "\n"
-    """Between a passage's title and text."""
+    """Text between a passage's title and body."""
     query_model: tuple[str, str] = ("", "")
-    """(pattern, replacement) that turns the passage model's name into that of a model for queries."""
+    """(old, new) parts of the passage model's name that give the query model's name."""
 
 
 FAMILIES = (
@@ -59,19 +59,17 @@ SHORT = {
     "facebook/dpr-ctx_encoder-single-nq-base": "sentence-transformers/facebook-dpr-ctx_encoder-single-nq-base",
     "facebook/dpr-ctx_encoder-multiset-base": "sentence-transformers/facebook-dpr-ctx_encoder-multiset-base",
 }
-"""Names → the same weights as sentence-transformers loads them with the right pooling."""
+"""Name → copy of the same weights that sentence-transformers loads with the right pooling."""
 
 
 def family_of(name: str) -> Family | None:
-    """The family of a hub name or a folder, by its last part; None if it is not known."""
+    """The family of a hub name or folder, or None if it is unknown."""
     last = Path(SHORT.get(name, name)).name.lower()
     return next((family for family in FAMILIES if re.fullmatch(family.pattern, last)), None)
 
 
 def full_name(name: str) -> str:
-    """`name` with the owner that its family is published under, where none is given."""
+    """`name` with its family's owner if it has none; a folder and an unknown name stay unchanged."""
     name = SHORT.get(name, name)
     family = family_of(name)
-    if family is None or "/" in name or Path(name).exists():
-        return name
-    return f"{family.owner}/{name}"
+    return name if family is None or "/" in name or Path(name).exists() else f"{family.owner}/{name}"

@@ -1,6 +1,6 @@
-"""Loading a model by name with transformers, quietly, from a folder or the hub; every failure is one line.
+"""Loading of models by name with transformers: quiet, from a folder or the hub, failures in one line.
 
-Shared with the engines, which lie above this room.
+The engines use it too.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from sleuth.errors import EngineError
 
 
 @contextmanager
-def loading(source: str, what: str) -> Iterator[dict[str, bool]]:
-    """Options to load `source`, a folder or a hub name, with.
+def loading(source: str, what: str, extra: str = "train") -> Iterator[dict[str, bool]]:
+    """Keyword arguments for loading `source`, a folder or hub name, that never run a repository's code.
 
-    Every failure leaves as an EngineError "cannot load <what>: …" of one line. Code that a
-    repository ships is never run.
+    Every failure inside the block becomes a one-line EngineError; a missing package names its `extra`.
     """
-    from safetensors import SafetensorError
-
-    failures = (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError, SafetensorError)
-    reachable = Path(source).is_dir() or hub_answers()
     try:
+        from safetensors import SafetensorError
+
+        failures = (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError, SafetensorError)
+        reachable = Path(source).is_dir() or hub_answers()
         with quiet():
             yield {"trust_remote_code": False, "local_files_only": not reachable}
+    except ModuleNotFoundError as error:
+        raise EngineError(
+            f"{what} needs {error.name}: pip install '.[{extra}]' in the Sleuth checkout"
+        ) from error
     except Exception as error:
-        # tokenizers reports a damaged tokenizer.json as a bare Exception; its subclasses we do not name are bugs.
+        # tokenizers raises a bare Exception for a damaged tokenizer.json; other subclasses are bugs.
         if type(error) is not Exception and not isinstance(error, failures):
             raise
         offline = "" if reachable else "no such folder, and the hub cannot be reached: "
@@ -39,7 +42,7 @@ def loading(source: str, what: str) -> Iterator[dict[str, bool]]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hold back transformers' progress bars and notices while loading; errors still raise."""
+    """Silence transformers' progress bars and notices while loading; errors still raise."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -54,19 +57,17 @@ def quiet() -> Iterator[None]:
 
 
 def hub_answers() -> bool:
-    """Whether the hub's name resolves; if not, the client would retry for a minute per file."""
+    """Whether the hub's host name resolves; if not, the client would retry for a minute per file."""
     from huggingface_hub import constants
 
-    if urllib.request.getproxies():
-        return True
     try:
-        socket.getaddrinfo(urllib.parse.urlparse(constants.ENDPOINT).hostname, 443)
+        host = urllib.parse.urlparse(constants.ENDPOINT).hostname
+        return bool(urllib.request.getproxies() or socket.getaddrinfo(host, 443))
     except OSError:
         return False
-    return True
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, or its kind if it has none."""
+    """The first line of an error's text, or its class name if the text is empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

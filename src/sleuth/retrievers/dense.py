@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from sleuth.checked import Checked, NonNegative
 from sleuth.encoders.base import Encoder, agree, probe, unpacked
-from sleuth.encoders.opening import open_encoder
-from sleuth.errors import ConfigError, RetrievalError
+from sleuth.encoders.by_name import open_encoder
+from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
 from sleuth.retrievers.bm25_index.analysis import valid
 from sleuth.retrievers.dense_index.index import OpenDense
@@ -17,7 +18,7 @@ from sleuth.types import Hit
 
 
 @dataclass(frozen=True)
-class Dense(OnDisk):
+class Dense(Checked, OnDisk):
     """Inner product of a query's vector with every passage's, exact or approximate as the index was built.
 
     Index and encoder open at the first search. Two Dense are equal if their settings are.
@@ -27,12 +28,8 @@ class Dense(OnDisk):
     """Index directory; "" = not set yet."""
     encoder: Encoder | None = None
     """None = the one the index names."""
-    nprobe: int = 0
+    nprobe: NonNegative = 0
     """Lists looked through for a query in an approximate index; 0 = what the build chose. More find more."""
-
-    def __post_init__(self) -> None:
-        if self.nprobe < 0:
-            raise ConfigError(f"dense.nprobe must be 0 or more, not {self.nprobe}")
 
     @classmethod
     def open(cls, path: str | Path) -> Dense:

@@ -198,7 +198,6 @@ SLOW_BUILD = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
-from sleuth.encoders.lexical import unit
 from sleuth.encoders.base import Encoder
 from sleuth.retrievers.dense_index import build as dense_build
 from sleuth.types import Passage

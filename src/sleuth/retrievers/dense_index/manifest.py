@@ -32,7 +32,7 @@ class DenseManifest:
     sha256: str
     """Of the passages (content_hash): the same as that of an index of the same passages' words."""
     encoder: str
-    """Name that sleuth.encoders.opening.open_encoder knows."""
+    """Name that sleuth.encoders.by_name.open_encoder knows."""
     encoder_fingerprint: str
     """Hash of the probe; "-" and the number of tokens to which the encoder cuts texts follow if that was set."""
     encoder_probe: str
