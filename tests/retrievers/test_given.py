@@ -1,10 +1,14 @@
+"""Given paragraphs, searched or not, and no passages at all."""
+
 import math
-from dataclasses import asdict
 
 import pytest
 
 from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retrievers.all_given import AllGiven
+from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.given import GivenParagraphs
+from sleuth.retrievers.none import NoRetriever
 from sleuth.types import Passage, Question
 
 PASSAGES = (
@@ -50,17 +54,36 @@ def test_all_empty_paragraphs_find_nothing():
     assert found("word", passages=(Passage("a", "", ""),)) == []
 
 
-def test_only_for_a_question_that_brings_passages():
-    with pytest.raises(RetrievalError, match="for a question"):
-        GivenParagraphs().search(["river"], 1)
+def test_all_given_returns_every_passage_in_order():
+    retriever = AllGiven().for_question(QUESTION)
+    for query in ("river", "", "the", "nothing like it"):
+        (hits,) = retriever.search([query], 20)
+        assert [hit.passage for hit in hits] == list(PASSAGES)
+        assert len({hit.score for hit in hits}) == 1
+    assert [[hit.passage.id for hit in hits] for hits in retriever.search(["x", "y"], 2)] == [["b", "a"]] * 2
+
+
+@pytest.mark.parametrize("retriever", [GivenParagraphs(), AllGiven()])
+def test_given_passages_need_a_question_that_has_some(retriever: Retriever):
+    with pytest.raises(RetrievalError, match=r"only .*for a question"):
+        retriever.search(["x"], 1)
     with pytest.raises(RetrievalError, match="'q7' comes without passages"):
-        GivenParagraphs().for_question(Question("q7", "Who?", ("x",)))
+        retriever.for_question(Question("q7", "?", ()))
 
 
-@pytest.mark.parametrize("k", [0, True, "3"])
-def test_bad_k(k: object):
-    with pytest.raises(RetrievalError, match="k must be"):
-        GivenParagraphs().for_question(QUESTION).search(["river"], k)  # type: ignore[arg-type]
+def test_no_retriever_finds_nothing():
+    assert NoRetriever().search(["Paris", ""], 3) == [[], []]
+    assert NoRetriever().search([], 3) == []
+
+
+@pytest.mark.parametrize("retriever", [GivenParagraphs(), AllGiven(), NoRetriever()])
+def test_bad_queries_and_k(retriever: Retriever):
+    retriever = retriever.for_question(QUESTION)
+    for k in (0, -1, True, "3", 2.5):
+        with pytest.raises(RetrievalError, match="k must be"):
+            retriever.search(["river"], k)  # type: ignore[arg-type]
+    with pytest.raises(RetrievalError, match="not the text"):
+        retriever.search("river", 1)
 
 
 @pytest.mark.parametrize(("k1", "b"), [(-1.0, 0.5), (math.nan, 0.5), (1.2, 1.5), (1.2, math.nan)])
@@ -69,6 +92,8 @@ def test_bad_parameters(k1: float, b: float):
         GivenParagraphs(k1=k1, b=b)
 
 
-def test_is_plain_config():
-    assert asdict(GivenParagraphs()) == {"k1": 1.2, "b": 0.75}
-    assert GivenParagraphs().identity()["retriever"] == "given"
+def test_identities():
+    identity = GivenParagraphs().identity()
+    assert (identity["retriever"], identity["k1"], identity["b"]) == ("given", "1.2", "0.75")
+    assert AllGiven().identity() == {"retriever": "given-all"}
+    assert NoRetriever().identity() == {"retriever": "none"}

@@ -1,7 +1,6 @@
-"""Every paragraph that comes with a question, in data-set order: nothing is searched.
+"""AllGiven: every paragraph that comes with a question, in data-set order, without a search.
 
-For methods that read all given paragraphs and refer to them by number (ARENA). Searching would
-reorder them and leave out those that share no word with the question.
+For methods that refer to paragraphs by number (ARENA); a search would reorder them and drop some.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from sleuth.types import Hit, Passage, Question
 
 @dataclass(frozen=True)
 class AllGiven(Retriever):
-    """Hands out the paragraphs of a question as they stand."""
+    """Returns a question's paragraphs in their order."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Always RetrievalError: there is nothing to hand out before `for_question`."""
-        raise RetrievalError("given paragraphs exist only for a question that brings them; use an index")
+        """Raises RetrievalError: `for_question` brings the paragraphs."""
+        raise RetrievalError("given paragraphs exist only for a question that has them; use an index")
 
     def for_question(self, question: Question) -> Retriever:
         """The question's paragraphs; RetrievalError if it has none."""
@@ -29,7 +28,7 @@ class AllGiven(Retriever):
         return InOrder(question.passages)
 
     def identity(self) -> dict[str, str]:
-        """Its name: there is nothing to tune."""
+        """Its name."""
         return {"retriever": "given-all"}
 
 
@@ -40,6 +39,6 @@ class InOrder(Retriever):
     passages: tuple[Passage, ...]
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The first k passages for every query, each with score 0: their order says nothing of their worth."""
+        """The first k passages for every query, each with score 0."""
         hits = [Hit(passage, 0.0) for passage in self.passages[: check_k(k)]]
         return [list(hits) for _ in check_queries(queries)]

@@ -1,6 +1,6 @@
-"""Evidence that an extractor wrote, handed to a separate reader in place of passages (EviOmni, inference).
+"""Evidence: text that an extractor wrote, returned to a separate reader in place of passages (EviOmni, inference).
 
-The extractor's evaluation folder holds its episodes; each question gets the last <extract> of its own.
+It is the last <extract> of the question's episode in the extractor's evaluation.
 """
 
 from __future__ import annotations
@@ -25,42 +25,41 @@ class _Field(msgspec.Struct):
     text: str
 
 
-class _Asked(msgspec.Struct):
+class _QuestionKey(msgspec.Struct):
     id: str
     dataset: str = ""
 
 
 class _Episode(msgspec.Struct):
-    question: _Asked
+    question: _QuestionKey
     fields: list[_Field] = []
 
 
 @dataclass(frozen=True)
 class Evidence(Retriever):
-    """The evidence of one evaluation, question by question."""
+    """The evidence of one evaluation."""
 
     path: str = ""
     """trajectories.jsonl of the extractor's evaluation."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Always RetrievalError: evidence belongs to a question."""
+        """Raises RetrievalError: evidence belongs to a question."""
         raise RetrievalError("evidence exists only for the questions it was extracted for")
 
     def for_question(self, question: Question) -> Retriever:
-        """The question's evidence as its only passage, none if it is empty; RetrievalError for another question."""
-        key = (question.dataset, question.id)
-        if key not in self._bodies:
+        """A retriever of the question's evidence, one passage or none; RetrievalError for an unknown question."""
+        text = self._texts.get((question.dataset, question.id))
+        if text is None:
             raise RetrievalError(f"{self.path}: no episode of question {question.id!r}")
-        body = self._bodies[key]
-        return InOrder((Passage("evidence", "", body),) if body else ())
+        return InOrder((Passage("evidence", "", text),) if text else ())
 
     def identity(self) -> dict[str, str]:
-        """Where the evidence comes from, and a hash of it: the same path may hold another evaluation's."""
+        """Path and hash of the evaluation."""
         digest = hashlib.sha256(whole(Path(self.path))).hexdigest() if self.path else ""
         return {"retriever": "evidence", "path": self.path, "sha256": digest}
 
     @cached_property
-    def _bodies(self) -> dict[tuple[str, str], str]:
+    def _texts(self) -> dict[tuple[str, str], str]:
         if not self.path:
             raise RetrievalError(
                 "no evidence given: set retriever.path to the extractor's trajectories.jsonl"
@@ -71,6 +70,6 @@ class Evidence(Retriever):
                 episode = msgspec.json.decode(line, type=_Episode)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise RetrievalError(f"{self.path}:{number}: not an episode: {error}") from error
-            bodies = [field.text.strip() for field in episode.fields if field.tag == "extract"]
-            found[episode.question.dataset, episode.question.id] = bodies[-1] if bodies else ""
+            texts = [field.text.strip() for field in episode.fields if field.tag == "extract"]
+            found[episode.question.dataset, episode.question.id] = texts[-1] if texts else ""
         return found

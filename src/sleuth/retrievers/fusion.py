@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): several rankings into one, without comparing scores."""
+"""Fusion: several rankings merged by reciprocal rank (Cormack, Clarke and Büttcher 2009), without their scores."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
+from sleuth.checked import Checked, Positive
 from sleuth.errors import ConfigError
 from sleuth.retrievers.base import Retriever, check_k, check_queries
 from sleuth.types import Hit, Passage, Question
 
 
 @dataclass(frozen=True)
-class Fusion(Retriever):
+class Fusion(Checked, Retriever):
     """A passage scores Σ 1/(k + rank) over the retrievers that found it, rank counted from 1."""
 
     retrievers: tuple[Retriever, ...] = ()
     """Two or more."""
-    k: int = 60
-    """Of the formula; the larger, the less the first ranks count. 1 or more."""
-    depth: int = 100
-    """Passages asked of each retriever; at least as many as are wanted are always asked."""
+    k: Positive = 60
+    """Constant of the formula; the larger, the less the first ranks count."""
+    depth: Positive = 100
+    """Passages fetched from each retriever; never fewer than k."""
 
-    def __post_init__(self) -> None:
+    def cross_check(self) -> None:
+        """Raise ConfigError for fewer than two retrievers."""
         if len(self.retrievers) < 2:
             raise ConfigError(f"fusion needs two retrievers or more, not {len(self.retrievers)}")
-        for name in ("k", "depth"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"fusion.{name} must be at least 1, not {getattr(self, name)}")
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best k passages of the fused rankings, best first, ties by id."""
@@ -37,18 +36,18 @@ class Fusion(Retriever):
         return [self._fuse(lists)[:k] for lists in zip(*rankings, strict=True)]
 
     def for_question(self, question: Question) -> Retriever:
-        """The same fusion of what each retriever uses for this question; itself if all use themselves."""
+        """The same fusion of the retrievers for this question; itself if none of them changes."""
         chosen = tuple(retriever.for_question(question) for retriever in self.retrievers)
         unchanged = all(a is b for a, b in zip(chosen, self.retrievers, strict=True))
         return self if unchanged else replace(self, retrievers=chosen)
 
     @property
     def unplaced(self) -> bool:
-        """Whether any part is."""
+        """Whether any retriever is."""
         return any(retriever.unplaced for retriever in self.retrievers)
 
     def at(self, path: str) -> Retriever:
-        """Every part at `path`."""
+        """The same with every retriever at `path`."""
         return replace(self, retrievers=tuple(retriever.at(path) for retriever in self.retrievers))
 
     def identity(self) -> dict[str, str]:
@@ -66,6 +65,6 @@ class Fusion(Retriever):
                 key = hit.passage.id
                 passages.setdefault(key, hit.passage)
                 shares.setdefault(key, []).append(1 / (self.k + rank))
-        # fsum: the same ranks from other retrievers are a tie, to the last bit.
+        # fsum is exact, so equal sets of ranks tie whatever retrievers they come from.
         hits = [Hit(passages[key], fsum(some)) for key, some in shares.items()]
         return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))

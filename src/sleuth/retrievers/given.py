@@ -8,35 +8,30 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sleuth.errors import ConfigError, RetrievalError
+from sleuth.checked import Checked, Fraction, NonNegativeFloat
+from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Retriever, check_k, check_queries
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.types import Hit, Passage, Question
 
 
 @dataclass(frozen=True)
-class GivenParagraphs(Retriever):
+class GivenParagraphs(Checked, Retriever):
     """Okapi BM25 over one question's own paragraphs, title and text together.
 
-    The same words, stems and stop words as the index on disk. Word rarity is counted among the
-    question's paragraphs, so scores of different questions cannot be compared.
+    The analyser is that of the index on disk. Document frequencies come from the question's paragraphs,
+    so scores of different questions cannot be compared.
     """
 
-    k1: float = 1.2
-    """How soon repeats of a word stop counting, 0 or more."""
-    b: float = 0.75
-    """How much long paragraphs are held back, 0 to 1."""
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.k1) and self.k1 >= 0):
-            raise ConfigError(f"given.k1 must be 0 or more, not {self.k1}")
-        if not 0 <= self.b <= 1:
-            raise ConfigError(f"given.b must be between 0 and 1, not {self.b}")
+    k1: NonNegativeFloat = 1.2
+    """Term frequency saturation."""
+    b: Fraction = 0.75
+    """Length normalisation."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Always RetrievalError: there is nothing to search before `for_question`."""
+        """Raises RetrievalError: `for_question` brings the paragraphs."""
         raise RetrievalError(
-            "given paragraphs can only be searched for a question that brings them; use an index"
+            "given paragraphs can only be searched for a question that has them; use an index"
         )
 
     def for_question(self, question: Question) -> Retriever:
@@ -53,15 +48,15 @@ class GivenParagraphs(Retriever):
 
 @dataclass(frozen=True)
 class Paragraphs(Retriever):
-    """BM25 over a handful of passages in memory."""
+    """BM25 over a few passages in memory."""
 
     passages: tuple[Passage, ...]
-    """Of passages with the same id, the first counts."""
+    """If an id repeats, the first passage is used."""
     k1: float
     b: float
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The best k passages that share a word with the query, best first, ties by id."""
+        """The best k passages that share a term with the query, best first, ties by id."""
         k = check_k(k)
         return [self._find(query, k) for query in check_queries(queries)]
 
@@ -86,12 +81,12 @@ class Paragraphs(Retriever):
 
     @cached_property
     def _mean_length(self) -> float:
-        """Terms per passage; 1 where every passage is empty, which nothing matches anyway."""
+        """Mean terms per passage; 1 if every passage is empty."""
         return sum(counts.total() for _, counts in self._counted) / len(self._counted) or 1.0
 
     @cached_property
     def _idf(self) -> dict[str, float]:
-        """ln(1 + (N − n + ½)/(n + ½)), as Lucene and tantivy have it: never negative."""
-        number = len(self._counted)
-        holders = Counter(term for _, counts in self._counted for term in counts)
-        return {term: math.log(1 + (number - n + 0.5) / (n + 0.5)) for term, n in holders.items()}
+        """ln(1 + (N − n + ½)/(n + ½)) as in Lucene and tantivy, never negative."""
+        total = len(self._counted)
+        frequencies = Counter(term for _, counts in self._counted for term in counts)
+        return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in frequencies.items()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from sleuth.checked import Checked, Positive
 from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import OnDisk
@@ -17,20 +18,17 @@ from sleuth.types import Hit
 
 
 @dataclass(frozen=True)
-class Hybrid(OnDisk):
+class Hybrid(Checked, OnDisk):
     """Fusion of BM25 and Dense over one index directory, which must hold words and vectors of the same passages."""
 
     path: str = ""
     """Index directory built with --dense; "" = not set yet."""
     encoder: Encoder | None = None
     """None = the one the index names."""
-    k: int = 60
-    """Of the fusion's formula; 1 or more."""
-    depth: int = 100
-    """Passages asked of each; at least as many as are wanted are always asked."""
-
-    def __post_init__(self) -> None:
-        Fusion((BM25(), Dense()), self.k, self.depth)  # refuses settings that no fusion can have
+    k: Positive = 60
+    """Constant of the fusion's formula."""
+    depth: Positive = 100
+    """Passages fetched from each; never fewer than k."""
 
     @classmethod
     def open(cls, path: str | Path) -> Hybrid:

@@ -1,4 +1,4 @@
-"""No retrieval: every search finds nothing. For methods that answer from what the model knows."""
+"""NoRetriever: every search finds nothing, for methods that answer from the model's memory."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Reranking: what another retriever found, put in order by a cross-encoder that reads query and passage together."""
+"""Rerank: another retriever's passages in the order of a cross-encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from sleuth.checked import Checked, Positive
 from sleuth.encoders.base import joined
 from sleuth.encoders.cross_encoder import CrossEncoder
-from sleuth.errors import ConfigError
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.bm25_index.analysis import valid
@@ -15,21 +15,17 @@ from sleuth.types import Hit, Question
 
 
 @dataclass(frozen=True)
-class Rerank(Around):
+class Rerank(Checked, Around):
     """The best k, by the cross-encoder, of the `depth` passages a retriever finds."""
 
     retriever: Retriever = field(default_factory=BM25)
-    """Who finds the candidates."""
+    """Finds the candidates."""
     model: CrossEncoder = field(default_factory=CrossEncoder)
-    depth: int = 50
-    """Candidates read for each query, 1 or more; at least as many as are wanted are always read."""
-
-    def __post_init__(self) -> None:
-        if self.depth < 1:
-            raise ConfigError(f"rerank.depth must be at least 1, not {self.depth}")
+    depth: Positive = 50
+    """Candidates scored per query; never fewer than k."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The best k, ties by passage id, with the cross-encoder's scores; all queries' pairs are scored together."""
+        """The best k with the cross-encoder's scores, ties by passage id. All queries share its batches."""
         k, queries = check_k(k), check_queries(queries)
         found = self.retriever.search(queries, max(k, self.depth))
         pairs = [
@@ -42,11 +38,11 @@ class Rerank(Around):
         return [sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))[:k] for hits in scored]
 
     def for_question(self, question: Question) -> Retriever:
-        """The same over what the retriever uses for this question; itself if that is itself."""
+        """The same around the inner retriever for this question."""
         chosen = self.retriever.for_question(question)
         return self if chosen is self.retriever else replace(self, retriever=chosen)
 
     def identity(self) -> dict[str, str]:
-        """Model and depth, and the retriever's identity."""
+        """Model, depth, and the inner retriever's identity."""
         own = {"retriever": "rerank", "model": self.model.model, "depth": str(self.depth)}
         return own | {"max_tokens": str(self.model.max_tokens)} | self.inner_identity()

@@ -1,1 +1,1 @@
-"""Another retriever, made worse on purpose: with noise, without gold passages, with contradictions."""
+"""Retrievers made worse on purpose: with irrelevant, missing or contradicting passages."""

@@ -1,7 +1,6 @@
-"""Passages that contradict a gold passage, found wherever that one is: whom does a method believe?
+"""Contradicting: gold passages joined by copies with a wrong answer, to measure which ones a method believes.
 
-A contradicting passage is the gold passage with the answer replaced by a wrong one. The gold
-passage stays, and so does the gold answer.
+The gold passage and the gold answer stay.
 """
 
 from __future__ import annotations
@@ -15,7 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from sleuth.errors import ConfigError, DataError, RetrievalError
+from sleuth.checked import Checked, NonNegative
+from sleuth.errors import DataError, RetrievalError
 from sleuth.files import lines, whole
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
@@ -23,7 +23,7 @@ from sleuth.text import contains
 from sleuth.types import Hit, Passage, Question
 
 MARK = "#contradiction-"
-"""Stands in the id of a contradicting passage behind that of the gold passage it is made from."""
+"""Text in the id of a contradicting passage, after the gold passage's id."""
 
 
 class _Wrong(msgspec.Struct):
@@ -33,26 +33,22 @@ class _Wrong(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Contradicting(Around):
-    """Another retriever's passages, each gold one that holds the answer joined by `count` that deny it."""
+class Contradicting(Checked, Around):
+    """Another retriever's passages, with `count` contradictions next to each gold one that names the answer."""
 
     retriever: Retriever = field(default_factory=GivenParagraphs)
-    """Who finds the passages."""
-    count: int = 1
-    """Contradicting passages beside a gold one, 0 or more; all name the same wrong answer."""
+    """Finds the passages."""
+    count: NonNegative = 1
+    """Contradictions per gold passage; all name the same wrong answer."""
     answers: str = ""
-    """JSONL of wrong answers, {"dataset", "id", "answer"} by question; needed if count > 0."""
+    """JSONL of wrong answers, {"dataset", "id", "answer"} per question; required if count > 0."""
     question: Question | None = None
-    """Set by `for_question`."""
+    """The question, set by `for_question`."""
     wrong: str = ""
-    """Set by `for_question`: the wrong answer; "" if the file has none, and then nothing is added."""
-
-    def __post_init__(self) -> None:
-        if self.count < 0:
-            raise ConfigError(f"contradicting.count must be 0 or more, not {self.count}")
+    """Its wrong answer, set by `for_question`; "" = the file has none, and nothing is added."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The retriever's k passages and beside each gold one its contradictions, with its own score."""
+        """The retriever's k passages, with contradictions of equal score next to each gold one."""
         found = self.retriever.search(check_queries(queries), check_k(k))
         return [[shown for hit in hits for shown in self._joined(hit)] for hits in found]
 
@@ -62,7 +58,7 @@ class Contradicting(Around):
         return replace(self, retriever=self.retriever.for_question(question), question=question, wrong=wrong)
 
     def identity(self) -> dict[str, str]:
-        """How many, which wrong answers, and the retriever's identity."""
+        """Count, hash of the wrong answers, and the inner retriever's identity."""
         digest = hashlib.sha256(whole(Path(self.answers))).hexdigest() if self.count and self.answers else ""
         return {
             "retriever": "contradicting",
@@ -71,19 +67,19 @@ class Contradicting(Around):
         } | self.inner_identity()
 
     def _joined(self, hit: Hit) -> list[Hit]:
-        """The hit with its contradictions: before it for half of the questions, behind it for the others."""
+        """The hit with its contradictions, which come first for half of the questions."""
         question = self.question
         if question is None or not self.wrong or hit.passage.id not in question.gold_ids:
             return [hit]
         denied = contradiction(hit.passage, question.answers, self.wrong)
         if denied is None:
             return [hit]
-        own = [
+        made = [
             Hit(replace(denied, id=f"{hit.passage.id}{MARK}{number}"), hit.score)
             for number in range(1, self.count + 1)
         ]
         digest = hashlib.blake2b(question.id.encode("utf-8", "backslashreplace"), digest_size=1).digest()
-        return [*own, hit] if digest[0] % 2 else [hit, *own]
+        return [*made, hit] if digest[0] % 2 else [hit, *made]
 
     @cached_property
     def _wrong(self) -> dict[tuple[str, str], str]:
@@ -99,8 +95,7 @@ class Contradicting(Around):
 def contradiction(passage: Passage, answers: Sequence[str], wrong: str) -> Passage | None:
     """The passage with every accepted answer in title and text replaced by `wrong`.
 
-    None if it names no answer, or if one is still there afterwards (spelt in a way that is not
-    found as written): a passage that says both would contradict nothing.
+    None if it names no answer, or still names one afterwards in another spelling.
     """
     spelt = sorted({answer.strip() for answer in answers if answer.strip()}, key=lambda a: (-len(a), a))
     if not spelt:

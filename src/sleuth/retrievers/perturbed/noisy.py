@@ -1,7 +1,6 @@
-"""Irrelevant passages beside the ones found: how a method stands noise (EviOmni, §4.5).
+"""Noisy: irrelevant passages after the ones found, to measure robustness to noise (EviOmni, §4.5).
 
-The same passages for the same query in every run; they stand behind what was found, so that a
-prompt without room loses noise first.
+A query gets the same noise in every run. The noise comes last, so that a prompt without room loses it first.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from sleuth.errors import ConfigError, RetrievalError
+from sleuth.checked import Checked, NonNegative
+from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.index_files.manifest import read_manifest
@@ -21,41 +21,37 @@ from sleuth.text import contains
 from sleuth.types import Hit, Passage, Question
 
 _TRIES = 100
-"""Draws for each passage wanted before a pool is called too small."""
+"""Draws per wanted passage before the pool counts as too small."""
 
 
 @dataclass(frozen=True)
-class Noisy(Around):
-    """Another retriever's k passages, and `noise` more that have nothing to do with the question."""
+class Noisy(Checked, Around):
+    """Another retriever's k passages, then `noise` irrelevant ones."""
 
     retriever: Retriever = field(default_factory=GivenParagraphs)
-    """Who finds the relevant ones."""
-    noise: int = 0
-    """Irrelevant passages added to each result, 0 or more."""
+    """Finds the relevant ones."""
+    noise: NonNegative = 0
+    """Irrelevant passages added to each result."""
     pool: str = ""
-    """Index folder that they are drawn from; needed if noise > 0."""
+    """Index folder to draw them from; required if noise > 0."""
     question: Question | None = None
-    """Set by `for_question`: passages that support it, or hold an answer to it, are not noise."""
-
-    def __post_init__(self) -> None:
-        if self.noise < 0:
-            raise ConfigError(f"noisy.noise must be 0 or more, not {self.noise}")
+    """The question, set by `for_question`: its gold passages and those with an answer are not noise."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """k passages of the retriever, then `noise` others with score 0; RetrievalError if the pool is too small."""
+        """The retriever's k passages, then `noise` with score 0. RetrievalError if the pool is too small."""
         queries = check_queries(queries)
         found = self.retriever.search(queries, check_k(k))
         return [hits + self._draw(query, hits) for query, hits in zip(queries, found, strict=True)]
 
     def for_question(self, question: Question) -> Retriever:
-        """The same with what the retriever uses for this question."""
+        """The same around the inner retriever for this question."""
         noisy = replace(self, retriever=self.retriever.for_question(question), question=question)
         if self.noise:
-            noisy.__dict__["_pool"] = self._pool  # opened once, not once a question
+            noisy.__dict__["_pool"] = self._pool  # opened once, not for every question
         return noisy
 
     def identity(self) -> dict[str, str]:
-        """Number and source of the noise, and the retriever's identity."""
+        """Number and pool of the noise, and the inner retriever's identity."""
         pool = read_manifest(Path(self.pool)).sha256 if self.noise and self.pool else ""
         return {"retriever": "noisy", "noise": str(self.noise), "pool": pool} | self.inner_identity()
 
