@@ -31,7 +31,7 @@ def test_number(value: float | None, name: str, signed: bool, text: str) -> None
 
 def test_interval() -> None:
     assert interval(Estimate(0.3, 0.2, 0.41, 10), "em") == "[20.0, 41.0]"
-    assert interval(Difference(0.3, -0.2, 0.41, 0.1, 0.1, 10), "em") == "[−20.0, +41.0]"
+    assert interval(Difference(0.3, -0.2, 0.41, 10), "em") == "[−20.0, +41.0]"
     assert interval(Estimate(0.3, None, None, 1), "em") == ""
 
 
