@@ -1,4 +1,4 @@
-"""sleuth published: figures for people with all their digits, for programs as JSON, ours beside theirs."""
+"""sleuth published: figures for people with all their digits, for programs as JSON, ours among theirs."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def test_figures_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["published", "--dataset", "bamboogle", "--method", "Eval-RAR-Base", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [(row["printed"], row["source"], row["table"], row["split"], row["n"]) for row in told] == [
+    result = json.loads(capsys.readouterr().out)
+    assert [(row["printed"], row["source"], row["table"], row["split"], row["n"]) for row in result] == [
         (0.368, "Eval-RAR", "Table 1", "test", 125),
         (0.264, "Eval-RAR", "Table 2", "test", 125),
     ]
-    assert {"method", "model", "metric", "normaliser", "decoding", "retriever", "note"} <= set(told[0])
+    assert {"method", "model", "metric", "normaliser", "decoding", "retriever", "note"} <= set(result[0])
 
 
-def test_ours_beside_theirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_figures_among_theirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = _evaluation(tmp_path / "e", "hotpotqa")
-    assert main(["published", "--beside", folder, "--method", "Eval-RAR-Base", "--json"]) == 0
+    assert main(["published", "--run", folder, "--method", "Eval-RAR-Base", "--json"]) == 0
     (em,) = json.loads(capsys.readouterr().out)["figures"]
     assert (em["metric"], em["model"], em["ours"]["value"], em["ours"]["n"]) == ("em", "our-model", 0.5, 2)
     assert em["contrasts"]["Eval-RAR, Table 1"] == [
@@ -70,7 +70,7 @@ def test_ours_beside_theirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
             "theirs": "E5-base-v2, Wikipedia December 2018, top 3",
         },
     ]
-    assert main(["published", "--beside", folder, "--method", "Eval-RAR-Base"]) == 0
+    assert main(["published", "--run", folder, "--method", "Eval-RAR-Base"]) == 0
     printed = capsys.readouterr().out
     for words in ("this evaluation", "41.2", "hotpotqa:dev.json, n = 2", "Eval-RAR, Table 2: Ablation."):
         assert words in printed
@@ -81,7 +81,7 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.splitlines() == [
         "sleuth: no published figures on 'hotpot'; did you mean 'hotpotqa'?"
     ]
-    assert main(["published", "--beside", str(tmp_path / "nothing")]) == 1
+    assert main(["published", "--run", str(tmp_path / "nothing")]) == 1
     assert "no evaluation" in capsys.readouterr().err
-    assert main(["published", "--beside", _evaluation(tmp_path / "e", "squad")]) == 1
-    assert "no published figure stands beside data set squad" in capsys.readouterr().err
+    assert main(["published", "--run", _evaluation(tmp_path / "e", "squad")]) == 1
+    assert "no published figure on data set squad" in capsys.readouterr().err

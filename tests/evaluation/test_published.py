@@ -1,4 +1,4 @@
-"""The papers' figures: hand-picked cells and sums, typed from the tables, and our evaluations beside them."""
+"""The papers' figures: cells and sums typed from the tables by hand, and our evaluations among them."""
 
 from __future__ import annotations
 
@@ -10,93 +10,85 @@ from typing import Any
 import pytest
 
 from sleuth.errors import DataError
-from sleuth.evaluation.published import NOT_STATED, PublishedFigure, beside, ours_of, published
+from sleuth.evaluation.published import NOT_STATED, PublishedFigure, origin_of, place, published
 from sleuth.text import Normaliser
 
 
-def _cell(source: str, table: str, method: str, model: str, dataset: str, metric: str) -> PublishedFigure:
-    (found,) = [
-        f
-        for f in published(dataset)
-        if (f.source, f.table, f.method, f.model, f.metric) == (source, table, method, model, metric)
-    ]
-    return found
+def _row(where: str, method: str, model: str) -> list[PublishedFigure]:
+    return [f for f in published(method=method) if (f.place, f.method, f.model) == (where, method, model)]
 
 
 @pytest.mark.parametrize(
-    ("where", "printed"),
+    ("where", "method", "model", "dataset", "metric", "printed"),
     [
-        (("Eval-RAR", "Table 1", "Eval-RAR-Base", "Qwen2.5-3B-Base", "bamboogle", "em"), 0.368),
-        (("Eval-RAR", "Table 1", "AutoRefine-Instruct", "Qwen2.5-3B-Instruct", "2wiki", "em"), 0.380),
-        (("Eval-RAR", "Table 1", "CoT", "Qwen2.5-3B", "bamboogle", "em"), 0.0),
+        ("Eval-RAR, Table 1", "Eval-RAR-Base", "Qwen2.5-3B-Base", "bamboogle", "em", 0.368),
+        ("Eval-RAR, Table 1", "AutoRefine-Instruct", "Qwen2.5-3B-Instruct", "2wiki", "em", 0.380),
+        ("Eval-RAR, Table 1", "CoT", "Qwen2.5-3B", "bamboogle", "em", 0.0),
         (
-            (
-                "Eval-RAR",
-                "Table 2",
-                "Eval-RAR-Instruct, no evaluation reward",
-                "Qwen2.5-3B-Instruct",
-                "nq",
-                "em",
-            ),
+            "Eval-RAR, Table 2",
+            "Eval-RAR-Instruct, no evaluation reward",
+            "Qwen2.5-3B-Instruct",
+            "nq",
+            "em",
             0.423,
         ),
-        (("EviNote-RAG", "Table 1", "EviNote-RAG", "Qwen2.5-7B-Instruct", "triviaqa", "f1"), 0.794),
-        (("EviNote-RAG", "Table 1", "Search-R1", "Qwen2.5-7B-Instruct", "2wiki", "em"), 0.244),
-        (("EviNote-RAG", "Table 1", "ReARTeR", "Qwen2.5-7B-Instruct", "triviaqa", "em"), 0.506),
-        (("ARENA", "Table 3", "ARENA-Qwen-7B", "Qwen2.5-7B-Instruct", "musique", "llm_judge"), 0.508),
-        (("ARENA", "Table 3", "self-ask-Qwen-7B", "Qwen2.5-7B-Instruct", "2wiki", "em"), 0.004),
-        (("ARENA", "Table 3", "direct RAG", "Llama3.1-8B-Instruct", "2wiki", "f1"), 0.478),
-        (("ARENA", "Table 7", "direct, no passages", "OpenAI-o1", "hotpotqa", "em"), 0.510),
-        (("EVO-RAG", "Table 3", "EVO-RAG", "Qwen-3-8B", "hotpotqa", "em"), 57.6),
-        (("EVO-RAG", "Table 3", "RAG-Gym (ReSearch + PRM)", "LLaMA-3.1-8B", "musique", "f1"), 60),
-        (("EVO-RAG", "Table 4", "EVO-RAG, Two-stage", "DeepSeek-8B", "hotpotqa", "f1"), 68.7),
-        (("EVO-RAG", "Table 6", "EVO-RAG, Full (All Rewards)", "Qwen3-8B", "hotpotqa", "steps"), 10.4),
-        (("EviOmni", "Table 4", "EviOmni", "Qwen2.5-1.5B-Instruct", "nq", "compression_ratio"), 38.1),
-        (("EviOmni", "Table 4", "Zero", "Qwen2.5-1.5B-Instruct", "nq", "f1"), 53.16),
-        (("EviOmni", "Table 4", "FilCo", "Qwen2.5-7B-Instruct", "hotpotqa", "em"), 25.27),
-        (("EviOmni", "Table 3", "DPR", "none", "triviaqa", "ndcg_at_5"), 70.35),
-        (("verl-tool", "step 200", "Search-R1, verl-tool", "Qwen2.5-3B-Base", "popqa", "em"), 0.476),
-        (("Tinker", "results", "Search-R1", "Qwen2.5-7B-Instruct", "2wiki", "em"), 34.6),
+        ("EviNote-RAG, Table 1", "EviNote-RAG", "Qwen2.5-7B-Instruct", "triviaqa", "f1", 0.794),
+        ("EviNote-RAG, Table 1", "Search-R1", "Qwen2.5-7B-Instruct", "2wiki", "em", 0.244),
+        ("EviNote-RAG, Table 1", "ReARTeR", "Qwen2.5-7B-Instruct", "triviaqa", "em", 0.506),
+        ("ARENA, Table 3", "ARENA-Qwen-7B", "Qwen2.5-7B-Instruct", "musique", "llm_judge", 0.508),
+        ("ARENA, Table 3", "self-ask-Qwen-7B", "Qwen2.5-7B-Instruct", "2wiki", "em", 0.004),
+        ("ARENA, Table 3", "direct RAG", "Llama3.1-8B-Instruct", "2wiki", "f1", 0.478),
+        ("ARENA, Table 7", "direct, no passages", "OpenAI-o1", "hotpotqa", "em", 0.510),
+        ("EVO-RAG, Table 3", "EVO-RAG", "Qwen-3-8B", "hotpotqa", "em", 57.6),
+        ("EVO-RAG, Table 3", "RAG-Gym (ReSearch + PRM)", "LLaMA-3.1-8B", "musique", "f1", 60),
+        ("EVO-RAG, Table 4", "EVO-RAG, Two-stage", "DeepSeek-8B", "hotpotqa", "f1", 68.7),
+        ("EVO-RAG, Table 6", "EVO-RAG, Full (All Rewards)", "Qwen3-8B", "hotpotqa", "steps", 10.4),
+        ("EviOmni, Table 4", "EviOmni", "Qwen2.5-1.5B-Instruct", "nq", "compression_ratio", 38.1),
+        ("EviOmni, Table 4", "Zero", "Qwen2.5-1.5B-Instruct", "nq", "f1", 53.16),
+        ("EviOmni, Table 4", "FilCo", "Qwen2.5-7B-Instruct", "hotpotqa", "em", 25.27),
+        ("EviOmni, Table 3", "DPR", "none", "triviaqa", "ndcg_at_5", 70.35),
+        ("verl-tool, step 200", "Search-R1, verl-tool", "Qwen2.5-3B-Base", "popqa", "em", 0.476),
+        ("Tinker, results", "Search-R1", "Qwen2.5-7B-Instruct", "2wiki", "em", 34.6),
     ],
 )
-def test_cells_are_the_papers(where: tuple[str, str, str, str, str, str], printed: float) -> None:
-    assert _cell(*where).printed == printed
+def test_cells_are_the_papers(
+    where: str, method: str, model: str, dataset: str, metric: str, printed: float
+) -> None:
+    (cell,) = [f for f in _row(where, method, model) if (f.dataset, f.metric) == (dataset, metric)]
+    assert cell.printed == printed
+    # Percent becomes a share, counts stay.
+    is_percent = printed > 1 and metric not in ("steps", "compression_ratio")
+    assert cell.value == pytest.approx(printed / 100 if is_percent else printed)
 
 
 @pytest.mark.parametrize(
-    ("source", "table", "method", "model", "mean"),
+    ("where", "method", "model", "mean"),
     [
-        ("Eval-RAR", "Table 1", "Eval-RAR-Base", "Qwen2.5-3B-Base", 0.413),
-        ("Eval-RAR", "Table 1", "Eval-RAR-Instruct", "Qwen2.5-3B-Instruct", 0.404),
-        ("Eval-RAR", "Table 1", "Search-R1-Base", "Qwen2.5-3B-Base", 0.312),
-        ("Eval-RAR", "Table 1", "Naive RAG", "Qwen2.5-3B", 0.270),
-        ("verl-tool", "step 200", "Search-R1, verl-tool", "Qwen2.5-3B-Base", 0.410),
-        ("verl-tool", "step 200", "Search-R1, original code", "Qwen2.5-3B-Base", 0.289),
+        ("Eval-RAR, Table 1", "Eval-RAR-Base", "Qwen2.5-3B-Base", 0.413),
+        ("Eval-RAR, Table 1", "Eval-RAR-Instruct", "Qwen2.5-3B-Instruct", 0.404),
+        ("Eval-RAR, Table 1", "Search-R1-Base", "Qwen2.5-3B-Base", 0.312),
+        ("Eval-RAR, Table 1", "Naive RAG", "Qwen2.5-3B", 0.270),
+        ("verl-tool, step 200", "Search-R1, verl-tool", "Qwen2.5-3B-Base", 0.410),
+        ("verl-tool, step 200", "Search-R1, original code", "Qwen2.5-3B-Base", 0.289),
     ],
 )
-def test_rows_have_the_mean_that_is_printed_beside_them(
-    source: str, table: str, method: str, model: str, mean: float
-) -> None:
-    row = [
-        f.value
-        for f in published(method=method)
-        if (f.source, f.table, f.method, f.model) == (source, table, method, model)
-    ]
-    assert len(row) == 7
-    assert math.fsum(row) / 7 == pytest.approx(mean, abs=0.0005)
+def test_rows_have_the_mean_printed_in_the_paper(where: str, method: str, model: str, mean: float) -> None:
+    values = [figure.value for figure in _row(where, method, model)]
+    assert len(values) == 7
+    assert math.fsum(values) / 7 == pytest.approx(mean, abs=0.0005)
 
 
 def test_every_table_has_all_its_cells() -> None:
-    counts = Counter((f.source, f.table) for f in published())
-    assert counts["Eval-RAR", "Table 1"] == 14 * 7
-    assert counts["EviNote-RAG", "Table 1"] == 13 * 14
-    assert counts["ARENA", "Table 3"] == 16 * 9
-    assert counts["EVO-RAG", "Table 3"] == 5 * 8
-    assert counts["EviOmni", "Table 4"] == 2 * (9 * 9 - 3)  # Zero compresses nothing
+    counts = Counter(figure.place for figure in published())
+    assert counts["Eval-RAR, Table 1"] == 14 * 7
+    assert counts["EviNote-RAG, Table 1"] == 13 * 14
+    assert counts["ARENA, Table 3"] == 16 * 9
+    assert counts["EVO-RAG, Table 3"] == 5 * 8
+    assert counts["EviOmni, Table 4"] == 2 * (9 * 9 - 3)  # Zero compresses nothing
 
 
-def test_every_figure_is_whole() -> None:
-    keys = Counter((f.source, f.table, f.method, f.model, f.dataset, f.metric) for f in published())
+def test_every_figure_is_complete_and_unique() -> None:
+    keys = Counter((f.place, f.method, f.model, f.dataset, f.metric) for f in published())
     assert [key for key, count in keys.items() if count > 1] == []
     known = {NOT_STATED, *Normaliser.__args__}  # type: ignore[attr-defined]
     for figure in published():
@@ -109,30 +101,20 @@ def test_every_figure_is_whole() -> None:
             assert 0 <= figure.value <= 1
 
 
-def test_percent_becomes_a_share_but_counts_stay() -> None:
-    assert _cell("EVO-RAG", "Table 3", "EVO-RAG", "Qwen-3-8B", "hotpotqa", "em").value == 0.576
-    assert (
-        _cell("EVO-RAG", "Table 6", "EVO-RAG, Full (All Rewards)", "Qwen3-8B", "hotpotqa", "steps").value
-        == 10.4
-    )
-
-
 def test_filters_and_their_errors() -> None:
     assert {f.dataset for f in published("bamboogle")} == {"bamboogle"}
-    assert {f.method for f in published(method="evinote")} == {
-        "EviNote-RAG",
-        "EviNote-RAG, no evidence quality reward",
-    }
+    methods = {f.method for f in published(method="evinote")}
+    assert methods == {"EviNote-RAG", "EviNote-RAG, no evidence quality reward"}
     with pytest.raises(DataError, match="did you mean 'hotpotqa'"):
         published("hotpot")
     with pytest.raises(DataError, match="no published figures of a method 'Serch-R1'"):
         published(method="Serch-R1")
 
 
-def test_ours_stands_beside_with_what_differs(world: Any, tmp_path: Path) -> None:
+def test_an_evaluation_is_placed_among_them_with_what_differs(world: Any, tmp_path: Path) -> None:
     asked = world.questions(4, "hotpotqa") + world.questions(2, "arena")
     evaluation = world.run(tmp_path / "e", asked, world.knows(lambda i: i == 0), source="hotpotqa:dev.json")
-    found = {one.metric: one for one in beside(evaluation, published("hotpotqa"))}
+    found = {one.metric: one for one in place(evaluation, published("hotpotqa"))}
     em = found["em"]
     assert (em.ours.value, em.ours.n, em.model) == (0.25, 4, "scripted")
     values = [figure.value for figure in em.published]
@@ -144,17 +126,11 @@ def test_ours_stands_beside_with_what_differs(world: Any, tmp_path: Path) -> Non
     assert differs["retriever"][0] == "shelf, top 3"
     assert "llm_judge" not in found
     assert "SQuAD" in found["f1"].notes["EviOmni, Table 4"]
+    # A table of the arena normaliser next to an evaluation by ARENA's rules differs in other things only.
+    assert origin_of(evaluation, "arena", 2)["normaliser"] == "arena"
 
 
-def test_what_agrees_is_no_difference(world: Any, tmp_path: Path) -> None:
-    """A table of the arena normaliser beside an evaluation by ARENA's rules differs in other things only."""
-    evaluation = world.run(tmp_path / "e", world.questions(1, "arena"), world.knows(bool))
-    ours = ours_of(evaluation, "arena", 1)
-    assert ours["normaliser"] == "arena"
-    assert ours["questions"] == "n = 1"
-
-
-def test_nothing_to_stand_beside_is_an_error(world: Any, tmp_path: Path) -> None:
+def test_an_evaluation_without_published_figures_is_an_error(world: Any, tmp_path: Path) -> None:
     evaluation = world.run(tmp_path / "e", world.questions(1, "squad"), world.knows(bool))
-    with pytest.raises(DataError, match="beside data set squad; there are: 2wiki, bamboogle"):
-        beside(evaluation, published())
+    with pytest.raises(DataError, match="figure on data set squad; there are: 2wiki, bamboogle"):
+        place(evaluation, published())

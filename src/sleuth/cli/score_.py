@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 from sleuth.cli.output import print_json, print_table, warn
 
 if TYPE_CHECKING:
-    from sleuth.evaluation.answer_files.gold import Gold
     from sleuth.evaluation.answer_files.scores import PredictionScores
-    from sleuth.metrics.answers import Rules
 
 _NAMED = 10
-"""Rows that are skipped are named up to here, then counted."""
+"""Bad rows spelled out; more are only counted."""
 _PROBLEMS = {
     "unreadable": "cannot be read",
     "other_dataset": "are of another data set",
@@ -33,13 +31,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="FILE.jsonl",
-        help="rows {id?, prediction, answers} and what docs/evaluation.md lists",
+        help="rows {id?, prediction, answers} and the fields that docs/evaluation.md lists",
     )
     parser.add_argument(
         "--gold",
         default="",
         metavar="SPEC",
-        help="the questions that should be answered, as READER:PATH; answers are then taken from there",
+        help="the questions to answer, as READER:PATH; rows need no answers",
     )
     parser.add_argument(
         "--judge",
@@ -51,9 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print EM and F1 with n and 95 % intervals, and what else the rows allow."""
+    """Print EM and F1 with n and 95 % intervals, and every other score that the rows allow."""
     from sleuth.evaluation.answer_files.citing import NamedJudge
     from sleuth.evaluation.answer_files.scores import score_predictions
+    from sleuth.evaluation.figures import figure
     from sleuth.judges.opening import open_judge
 
     judge = NamedJudge(arguments.judge, open_judge(arguments.judge)) if arguments.judge else None
@@ -63,22 +62,28 @@ def run(arguments: argparse.Namespace) -> int:
         print_json(scores.to_dict())
         return 0
     rows = [
-        [name, _percent(m.value), f"{_percent(m.low)} to {_percent(m.high)}", str(m.n)]
-        for name, m in scores.measures()
+        [
+            figure(name).label,
+            _percent(mean.value),
+            f"{_percent(mean.low)} to {_percent(mean.high)}",
+            str(mean.n),
+        ]
+        for name, mean in scores.means.items()
     ]
     print_table(["measure", "%", "95 % interval", "n"], rows, title=_title(scores))
-    for title, figures in scores.extra.figures.items():
-        print_table([title, ""], [[_words(name), _number(value)] for name, value in figures.items()])
+    for title, figures in scores.figures.items():
+        print_table(
+            [title, ""], [[name.replace("_", " "), _number(value)] for name, value in figures.items()]
+        )
     return 0
 
 
 def _title(scores: PredictionScores) -> str:
-    """With the smallest difference that could be told apart, so that small sets are read for what they are."""
     from sleuth.evaluation.statistics import minimum_detectable_difference
 
     smallest = minimum_detectable_difference(scores.n)
-    told = "" if smallest is None else f"; differences of EM below {100 * smallest:.1f} points may be chance"
-    return f"{scores.dataset}, n = {scores.n}{told}"
+    remark = f"; differences of EM below {100 * smallest:.1f} points may be chance" if smallest else ""
+    return f"{scores.dataset}, n = {scores.n}{remark}"
 
 
 def _warn(scores: PredictionScores) -> None:
@@ -93,31 +98,29 @@ def _warn(scores: PredictionScores) -> None:
             f"{scores.missing} of {scores.rows} questions have no prediction and count as wrong"
             + (f"; {absent} of them are not in the file" if absent else "")
         )
-    if scores.gold is not None:
-        _warn_of_gold(scores.gold, scores.rules)
-    if (cited := scores.citations) is not None and cited.unjudged:
+    _warn_of_gold(scores)
+    cited = scores.figures.get("citations", {})
+    if cited.get("unjudged"):
         warn(
-            f"{cited.unjudged} of {cited.answers} answers have no citation score: "
-            f"judge {cited.judge} gave no verdict" + (f" ({cited.failure})" if cited.failure else "")
+            f"{cited['unjudged']} of {cited['answers']} answers have no citation score: "
+            f"judge {cited['judge']} gave no verdict" + (f" ({cited['failure']})" if cited["failure"] else "")
         )
 
 
-def _warn_of_gold(gold: Gold, rules: Rules) -> None:
+def _warn_of_gold(scores: PredictionScores) -> None:
     from sleuth.evaluation.answer_files.gold import follows
 
-    if gold.bad:
-        warn(f"{len(gold.bad)} records of the gold are left out; the first: {gold.bad[0]}")
-    for dataset in gold.datasets:
-        if not follows(dataset, rules):
-            warn(f"the gold is {dataset}; scored by the rules of {rules.name}, as asked")
+    if scores.gold is None:
+        return
+    if bad := scores.gold.bad:
+        warn(f"{len(bad)} records of the gold are left out; the first: {bad[0]}")
+    for dataset in scores.gold.datasets:
+        if not follows(dataset, scores.rules):
+            warn(f"the gold is {dataset}; scored by the rules of {scores.rules.name}, as asked")
 
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _number(value: Any) -> str:

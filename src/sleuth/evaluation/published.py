@@ -1,12 +1,12 @@
-"""The result tables of the papers as data, and an evaluation of ours beside them.
+"""The result tables of the papers as data, and an evaluation of ours next to them.
 
-published.json holds figures exactly as printed, table by table; nothing is recomputed. Two figures
-are never called comparable here: what is known to differ, or is not stated, stands beside them.
+published.json holds figures exactly as printed, table by table; nothing is recomputed. No two figures are called
+comparable here: what is known to differ, or is not stated, is listed with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,7 +28,7 @@ NOT_STATED = "not stated"
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """One cell of one published table, with what is known of how it came about."""
+    """One cell of one published table, with what is known of its origin."""
 
     source: str
     """The paper or repository, such as "Eval-RAR"."""
@@ -36,9 +36,9 @@ class PublishedFigure:
     method: str
     model: str
     dataset: str
-    """As our readers call it."""
+    """By the name of our reader."""
     metric: str
-    """As our evaluations call it; "llm_judge" is a figure that they do not have."""
+    """By the name of our figure; "llm_judge" has none."""
     printed: float
     """The number in the table."""
     value: float
@@ -52,10 +52,15 @@ class PublishedFigure:
     retriever: str
     note: str
 
+    @property
+    def place(self) -> str:
+        """Source and table."""
+        return f"{self.source}, {self.table}"
+
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """One respect in which our figure and a table's came about differently, or may have."""
+    """One respect in which our figure and a table's differ in origin, or may differ."""
 
     what: str
     ours: str
@@ -63,7 +68,7 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class Placement:
     """One figure of an evaluation among the published ones of the same data set and metric."""
 
     dataset: str
@@ -73,165 +78,108 @@ class Beside:
     published: tuple[PublishedFigure, ...]
     """Highest value first."""
     contrasts: Mapping[str, tuple[Contrast, ...]]
-    """"source, table" → what differs; models differ row by row and are in the rows."""
+    """Place → differences; models differ row by row and are in the rows."""
     notes: Mapping[str, str]
-    """"source, table" → what else must be known of it."""
-
-
-class _Questions(msgspec.Struct, forbid_unknown_fields=True):
-    split: str
-    n: int | None
-
-
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
-    table: str
-    note: str
-    unit: str
-    normaliser: str
-    decoding: str
-    retriever: str
-    datasets: dict[str, _Questions]
-    columns: list[tuple[str, str]]
-    rows: list[list[str | float | None]]
-
-
-class _Source(msgspec.Struct, forbid_unknown_fields=True):
-    key: str
-    name: str
-    authors: str
-    title: str
-    tables: list[_Table]
-
-
-class _Sources(msgspec.Struct, forbid_unknown_fields=True):
-    sources: list[_Source]
+    """Place → its note, where it has one."""
 
 
 def published(dataset: str = "", method: str = "") -> list[PublishedFigure]:
     """The figures of a data set (all if "") and of methods whose name holds `method`, whatever its case.
 
-    DataError with the known names if there is none.
+    Raises DataError with the nearest known name if there is none.
     """
-    figures = _all()
-    names = {figure.dataset for figure in figures}
-    if dataset and dataset not in names:
-        raise DataError(f"no published figures on {dataset!r}{nearest(dataset, names)}")
-    wanted = [
-        figure
-        for figure in figures
-        if dataset in ("", figure.dataset) and method.casefold() in figure.method.casefold()
-    ]
+    figures = [figure for figure in _all() if dataset in ("", figure.dataset)]
+    if not figures:
+        raise DataError(f"no published figures on {dataset!r}{nearest(dataset, {f.dataset for f in _all()})}")
+    wanted = [figure for figure in figures if method.casefold() in figure.method.casefold()]
     if not wanted:
-        methods = {figure.method for figure in figures if dataset in ("", figure.dataset)}
-        raise DataError(f"no published figures of a method {method!r}{nearest(method, methods)}")
+        known = nearest(method, {figure.method for figure in figures})
+        raise DataError(f"no published figures of a method {method!r}{known}")
     return wanted
 
 
 @cache
 def _all() -> tuple[PublishedFigure, ...]:
-    sources = msgspec.json.decode(PATH.read_bytes(), type=_Sources).sources
+    sources = msgspec.json.decode(PATH.read_bytes())["sources"]
     return tuple(
-        figure
-        for source in sources
-        for table in source.tables
-        for row in table.rows
-        for figure in _figures(source, table, row)
+        f for source in sources for table in source["tables"] for f in _figures(source["name"], table)
     )
 
 
-def _figures(source: _Source, table: _Table, row: Sequence[str | float | None]) -> list[PublishedFigure]:
-    found = []
-    for (dataset, metric), printed in zip(table.columns, row[2:], strict=True):
-        if not isinstance(printed, int | float):
-            continue
-        is_percent = table.unit == "percent" and metric in SHARES
-        found.append(
-            PublishedFigure(
-                source=source.name,
-                table=table.table,
-                method=str(row[0]),
-                model=str(row[1]),
+def _figures(source: str, table: Mapping[str, Any]) -> Iterator[PublishedFigure]:
+    shared = {name: table[name] for name in ("table", "normaliser", "decoding", "retriever", "note")}
+    for method, model, *cells in table["rows"]:
+        for (dataset, metric), printed in zip(table["columns"], cells, strict=True):
+            if printed is None:
+                continue
+            is_percent = table["unit"] == "percent" and metric in SHARES
+            yield PublishedFigure(
+                source=source,
+                method=method,
+                model=model,
                 dataset=dataset,
                 metric=metric,
                 printed=printed,
                 value=round(printed / 100, 6) if is_percent else printed,
-                split=table.datasets[dataset].split,
-                n=table.datasets[dataset].n,
-                normaliser=table.normaliser,
-                decoding=table.decoding,
-                retriever=table.retriever,
-                note=table.note,
+                **table["datasets"][dataset],
+                **shared,
             )
-        )
-    return found
 
 
-def beside(evaluation: Evaluation, figures: Sequence[PublishedFigure]) -> list[Beside]:
+def place(evaluation: Evaluation, figures: Sequence[PublishedFigure]) -> list[Placement]:
     """Every figure of the evaluation that some of `figures` have too, data set by data set.
 
-    DataError if there is none: another data set, or none of its metrics.
+    Raises DataError if there is none: another data set, or none of its metrics.
     """
     records = evaluation.records()
-    pairs = list(dict.fromkeys((figure.dataset, figure.metric) for figure in figures))
     found = []
-    for dataset, metric in pairs:
+    for dataset, metric in dict.fromkeys((figure.dataset, figure.metric) for figure in figures):
         own = [record for record in records if record.dataset == dataset]
         ours = bootstrap_mean([record.metrics.get(metric) for record in own])
         if ours.value is not None:
             same = [f for f in figures if (f.dataset, f.metric) == (dataset, metric)]
-            found.append(_beside(evaluation, own, ours, same))
+            found.append(_placement(evaluation, own, ours, same))
     if not found:
         named = ", ".join(sorted({record.dataset or "(unnamed)" for record in records}))
         known = ", ".join(sorted({figure.dataset for figure in figures}))
-        raise DataError(
-            f"{evaluation.folder}: no published figure stands beside data set {named}; there are: {known}"
-        )
+        raise DataError(f"{evaluation.folder}: no published figure on data set {named}; there are: {known}")
     return found
 
 
-def _beside(
+def _placement(
     evaluation: Evaluation, own: Sequence[Record], ours: Estimate, same: Sequence[PublishedFigure]
-) -> Beside:
-    dataset = same[0].dataset
-    settings = ours_of(evaluation, dataset, len(own))
-    first = {f"{figure.source}, {figure.table}": figure for figure in reversed(same)}
-    tables = dict(reversed(first.items()))
-    return Beside(
-        dataset=dataset,
+) -> Placement:
+    origin = origin_of(evaluation, same[0].dataset, len(own))
+    tables: dict[str, PublishedFigure] = {}
+    for figure in same:
+        tables.setdefault(figure.place, figure)
+    return Placement(
+        dataset=same[0].dataset,
         metric=same[0].metric,
         model=str(evaluation.settings.get("model", "")),
         ours=ours,
         published=tuple(sorted(same, key=lambda figure: -figure.value)),
-        contrasts={name: _contrasts(settings, figure) for name, figure in tables.items()},
+        contrasts={name: _contrasts(origin, figure) for name, figure in tables.items()},
         notes={name: figure.note for name, figure in tables.items() if figure.note},
     )
 
 
-def ours_of(evaluation: Evaluation, dataset: str, n: int) -> dict[str, str]:
-    """How our figure came about, in the words of the published tables."""
+def origin_of(evaluation: Evaluation, dataset: str, n: int) -> dict[str, str]:
+    """Questions, normaliser, decoding and retriever of an evaluation, in the words of the published tables."""
     settings = evaluation.settings
-    decoding = settings.get("decoding", {})
+    decoding, identity = settings.get("decoding", {}), settings.get("retriever", {})
     sampled = f"sampled at temperature {decoding.get('temperature')}, top_p {decoding.get('top_p')}"
+    passages = f", {identity['num_passages']} passages" if "num_passages" in identity else ""
+    top_k = settings.get("limits", {}).get("top_k")
     return {
         "questions": f"{evaluation.source}, n = {n}" if evaluation.source else f"n = {n}",
         "normaliser": str(settings.get("rules", {}).get(dataset, {}).get("normaliser", NOT_STATED)),
         "decoding": "greedy" if decoding.get("method") == "greedy" else sampled,
-        "retriever": _retriever(settings),
+        "retriever": f"{identity.get('retriever', NOT_STATED)}{passages}, top {top_k}",
     }
-
-
-def _retriever(settings: Mapping[str, Any]) -> str:
-    identity = settings.get("retriever", {})
-    passages = f", {identity['num_passages']} passages" if "num_passages" in identity else ""
-    return f"{identity.get('retriever', NOT_STATED)}{passages}, top {settings.get('limits', {}).get('top_k')}"
 
 
 def _contrasts(ours: Mapping[str, str], figure: PublishedFigure) -> tuple[Contrast, ...]:
-    number = NOT_STATED if figure.n is None else str(figure.n)
-    theirs = {
-        "questions": f"{figure.split}, n = {number}",
-        "normaliser": figure.normaliser,
-        "decoding": figure.decoding,
-        "retriever": figure.retriever,
-    }
-    return tuple(Contrast(what, ours[what], theirs[what]) for what in theirs if ours[what] != theirs[what])
+    theirs = {name: getattr(figure, name) for name in ("normaliser", "decoding", "retriever")}
+    theirs["questions"] = f"{figure.split}, n = {NOT_STATED if figure.n is None else figure.n}"
+    return tuple(Contrast(what, ours[what], theirs[what]) for what in ours if ours[what] != theirs[what])

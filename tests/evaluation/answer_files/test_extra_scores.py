@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sleuth.evaluation.answer_files.extra_scores import extra_scores
 from sleuth.evaluation.answer_files.predictions import Row
@@ -17,7 +17,7 @@ HOTPOT, TWOWIKI, MUSIQUE, SQUAD2 = (rules_for(name) for name in ("hotpotqa", "2w
 FACTS = (("A", 0), ("B", 1))
 
 
-def test_an_answer_alone_allows_nothing_more() -> None:
+def test_an_answer_alone_gives_nothing_more() -> None:
     extra = extra_scores([Row("q", "x", ("x",), gold_facts=FACTS)], HOTPOT)
     assert (extra.means, extra.figures) == ({}, {})
 
@@ -49,7 +49,7 @@ def test_2wiki_has_a_joint_score_only_with_triples() -> None:
     assert extra_scores([whole, half], TWOWIKI).means["joint_em"].value == 0.5
 
 
-def test_musique_support_is_of_answerable_questions_only() -> None:
+def test_musique_support_counts_answerable_questions_only() -> None:
     rows = [
         Row("a", "Paris", ("Paris",), paragraphs=(1, 2), gold_paragraphs=(1,)),
         Row("a-unanswerable", "", (), paragraphs=(5,), gold_paragraphs=()),
@@ -92,7 +92,7 @@ def test_confidence_gives_risk_and_coverage() -> None:
         Row("d", "Paris", ("Paris",)),
     ]
     selective = extra_scores(rows, HOTPOT).figures["selective"]
-    # a, b, then the missing c: risks 0, 1/2, 2/3; d has no place.
+    # a, b, then the missing c: risks 0, 1/2, 2/3; d is not ranked.
     assert (selective["n"], selective["without_confidence"]) == (3, 1)
     assert selective["aurc"] == pytest.approx((0 + 1 / 2 + 2 / 3) / 3)
     assert selective["coverage_at_risk_0.05"] == pytest.approx(1 / 3)

@@ -25,7 +25,7 @@ def _question(name: str, answer: str = "Paris", **more: Any) -> dict[str, Any]:
     return {"id": name, "question": f"{name}?", "answers": [answer], **more}
 
 
-def test_absent_predictions_are_wrong_and_strangers_count_nowhere(tmp_path: Path) -> None:
+def test_absent_predictions_are_wrong_and_unknown_ids_count_nowhere(tmp_path: Path) -> None:
     gold = _gold(tmp_path, _question("a"), _question("b"), _question("c"), _question("d"))
     path = _lines(
         tmp_path / "p.jsonl",
@@ -40,7 +40,7 @@ def test_absent_predictions_are_wrong_and_strangers_count_nowhere(tmp_path: Path
     )
     scores = score_predictions(path, "default", gold=gold)
     assert (scores.n, scores.rows, scores.missing) == (4, 4, 2)
-    assert scores.em.value == 0.5
+    assert scores["em"].value == 0.5
     assert scores.problems == {"duplicate_id": 1, "unknown_id": 2, "absent": 1}
     named = [str(bad).removeprefix(f"{path}:") for bad in scores.bad]
     assert named == [
@@ -53,7 +53,7 @@ def test_absent_predictions_are_wrong_and_strangers_count_nowhere(tmp_path: Path
     assert told["problems"] == scores.problems
 
 
-def test_no_prediction_that_fits_is_an_error_not_a_zero(tmp_path: Path) -> None:
+def test_a_file_of_unknown_ids_is_an_error_not_a_zero(tmp_path: Path) -> None:
     path = _lines(tmp_path / "p.jsonl", [{"id": "zz", "prediction": "Paris"}])
     with pytest.raises(DataError, match=r"no usable rows; first problem: .*'zz' is not in jsonl:"):
         score_predictions(path, "default", gold=_gold(tmp_path, _question("a")))
@@ -69,7 +69,7 @@ def test_gold_that_cannot_be_read(tmp_path: Path) -> None:
         score_predictions(path, "default", gold=_gold(tmp_path, {"id": "a", "answers": ["x"]}))
 
 
-def test_of_a_mixed_gold_only_the_data_set_asked_for_is_scored(tmp_path: Path) -> None:
+def test_only_the_data_set_asked_for_is_scored_of_mixed_gold(tmp_path: Path) -> None:
     gold = _gold(tmp_path, _question("a", dataset="nq"), _question("b", dataset="hotpotqa"), _question("c"))
     path = _lines(tmp_path / "p.jsonl", [{"id": name, "prediction": "Paris"} for name in "abc"])
     scores = score_predictions(path, "nq", gold=gold)
@@ -83,7 +83,7 @@ def test_of_a_mixed_gold_only_the_data_set_asked_for_is_scored(tmp_path: Path) -
 def test_one_other_data_set_is_scored_as_asked(tmp_path: Path) -> None:
     gold = _gold(tmp_path, _question("a", dataset="hotpotqa"))
     path = _lines(tmp_path / "p.jsonl", [{"id": "a", "prediction": "Paris"}])
-    assert score_predictions(path, "arena", gold=gold).em.value == 1.0
+    assert score_predictions(path, "arena", gold=gold)["em"].value == 1.0
 
 
 def test_rows_of_another_data_set_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_unanswerable_gold_where_the_data_set_has_none(tmp_path: Path) -> None:
     scores = score_predictions(path, "nq", gold=gold)
     assert (scores.n, scores.gold and len(scores.gold.bad)) == (1, 1)
     default = score_predictions(path, "default", gold=gold)
-    assert (default.n, default.em.value) == (2, 1.0)
+    assert (default.n, default["em"].value) == (2, 1.0)
 
 
 def test_musique_twins_by_their_published_id(tmp_path: Path) -> None:
@@ -127,5 +127,5 @@ def test_musique_twins_by_their_published_id(tmp_path: Path) -> None:
     ]
     path = _lines(tmp_path / "p.jsonl", rows)
     scores = score_predictions(path, "musique", gold=f"musique:{source}")
-    assert (scores.n, scores.em.left_out, scores.missing, scores.bad) == (1, 1, 0, [])
-    assert scores.extra.means["group_answer_f1"].value == 1.0
+    assert (scores.n, scores["em"].left_out, scores.missing, scores.bad) == (1, 1, 0, [])
+    assert scores.means["group_answer_f1"].value == 1.0

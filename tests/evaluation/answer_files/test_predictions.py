@@ -1,4 +1,4 @@
-"""Rows of a predictions file: every field it may hold, and how a wrong one is named."""
+"""Rows of a predictions file: every optional field, and the name of a wrong one."""
 
 from __future__ import annotations
 
@@ -11,34 +11,33 @@ import pytest
 from sleuth.datasets.base import BadRecord
 from sleuth.evaluation.answer_files.predictions import Row, read_rows
 from sleuth.metrics.answers import rules_for
+from sleuth.types import Passage
 
 
-def _read(folder: Path, values: Any, dataset: str = "2wiki", *, gold_apart: bool = False) -> Row | BadRecord:
+def _read(folder: Path, values: Any, dataset: str = "2wiki", **how: bool) -> Row | BadRecord:
     path = folder / "rows.jsonl"
     path.write_text(json.dumps(values) + "\n", encoding="utf-8")
-    [(number, row)] = read_rows(path, rules_for(dataset), gold_apart=gold_apart)
+    [(number, row)] = read_rows(path, rules_for(dataset), **how)
     assert number == 1
     return row
 
 
 def test_all_fields(tmp_path: Path) -> None:
-    row = _read(
-        tmp_path,
-        {
-            "id": 7,
-            "prediction": "Paris",
-            "answers": ["Paris", "Paname"],
-            "dataset": "2wiki",
-            "predicted_answerable": True,
-            "confidence": -3,
-            "no_answer_probability": 0.25,
-            "predicted_supporting_facts": [["A", 0]],
-            "supporting_facts": [["A", 0], ["B", 2]],
-            "predicted_evidences": [["a", "r", "b"]],
-            "evidences": [["a", "r", "b"], [["c", "r", "d"], ["C.", "r", "d"]]],
-        },
-    )
-    assert row == Row(
+    values = {
+        "id": 7,
+        "prediction": "Paris",
+        "answers": ["Paris", "Paname"],
+        "dataset": "2wiki",
+        "predicted_answerable": True,
+        "confidence": -3,
+        "no_answer_probability": 0.25,
+        "predicted_supporting_facts": [["A", 0]],
+        "supporting_facts": [["A", 0], ["B", 2]],
+        "predicted_evidences": [["a", "r", "b"]],
+        "evidences": [["a", "r", "b"], [["c", "r", "d"], ["C.", "r", "d"]]],
+        "passages": ["One.", {"title": "T", "text": "Two."}, {"title": None, "text": "Three."}],
+    }
+    assert _read(tmp_path, values, cited=True) == Row(
         "7",
         "Paris",
         ("Paris", "Paname"),
@@ -50,28 +49,19 @@ def test_all_fields(tmp_path: Path) -> None:
         gold_facts=(("A", 0), ("B", 2)),
         triples=(("a", "r", "b"),),
         gold_triples=((("a", "r", "b"),), (("c", "r", "d"), ("C.", "r", "d"))),
+        passages=(Passage("1", "", "One."), Passage("2", "T", "Two."), Passage("3", "", "Three.")),
     )
 
 
 def test_paragraphs_of_musique(tmp_path: Path) -> None:
-    values = {
-        "id": "q",
-        "prediction": "x",
-        "answers": ["x"],
-        "predicted_support_idxs": [1, 2],
-        "support_idxs": [],
-    }
-    row = _read(tmp_path, values, "musique")
-    assert row == Row("q", "x", ("x",), paragraphs=(1, 2), gold_paragraphs=())
+    values = {"prediction": "x", "answers": "x", "predicted_support_idxs": [1, 2], "support_idxs": []}
+    assert _read(tmp_path, values, "musique") == Row("", "x", ("x",), paragraphs=(1, 2), gold_paragraphs=())
 
 
 def test_facts_in_hugging_face_columns(tmp_path: Path) -> None:
     columns = {"title": ["A", "B"], "sent_id": [0, 2]}
-    values = {"prediction": "x", "answers": ["x"], "supporting_facts": columns}
-    row = _read(tmp_path, values, "hotpotqa")
-    assert isinstance(row, Row)
-    assert row.gold_facts == (("A", 0), ("B", 2))
-    assert row.facts is None
+    row = _read(tmp_path, {"prediction": "x", "answers": ["x"], "supporting_facts": columns}, "hotpotqa")
+    assert row == Row("", "x", ("x",), gold_facts=(("A", 0), ("B", 2)))
 
 
 @pytest.mark.parametrize(
@@ -82,9 +72,10 @@ def test_facts_in_hugging_face_columns(tmp_path: Path) -> None:
         ("hotpotqa", "evidences"),
         ("hotpotqa", "support_idxs"),
         ("musique", "supporting_facts"),
+        ("nq", "passages"),
     ],
 )
-def test_what_no_score_of_the_data_set_uses_may_hold_anything(
+def test_fields_that_no_score_of_the_data_set_uses_may_hold_anything(
     tmp_path: Path, dataset: str, name: str
 ) -> None:
     row = _read(tmp_path, {"prediction": "x", "answers": ["x"], name: "a text of the user's"}, dataset)
@@ -94,34 +85,37 @@ def test_what_no_score_of_the_data_set_uses_may_hold_anything(
 @pytest.mark.parametrize(
     ("change", "field", "reason"),
     [
-        ({"confidence": True}, "confidence", "must be a number, not true"),
-        ({"confidence": "0.5"}, "confidence", 'must be a number, not "0.5"'),
-        ({"confidence": 10**400}, "confidence", "must be a finite number"),
-        ({"no_answer_probability": [1]}, "no_answer_probability", "must be a number, not a list with 1"),
-        ({"answerable": "yes"}, "answerable", 'must be true or false, not "yes"'),
-        ({"predicted_answerable": 1}, "predicted_answerable", "must be true or false, not 1"),
-        ({"dataset": 2}, "dataset", "must be text, not 2"),
-        ({"supporting_facts": {}}, "supporting_facts", "must be a list, not an object"),
-        (
-            {"supporting_facts": [["A", "0"]]},
-            "supporting_facts[0]",
-            "must be [title, sentence number], not a list",
-        ),
-        ({"predicted_supporting_facts": [["A", True]]}, "predicted_supporting_facts[0]", "must be [title"),
-        ({"predicted_evidences": [["a", "b"]]}, "predicted_evidences[0]", "must be [subject, relation"),
-        (
-            {"evidences": [["a", "r", "b"], []]},
-            "evidences[1]",
-            "must be [subject, relation, object], not a list",
-        ),
-        ({"support_idxs": [1.5]}, "support_idxs[0]", "must be a whole number, not 1.5"),
+        ({"prediction": 42}, "prediction", "Expected `str"),
+        ({"prediction": ["x"]}, "prediction", "Expected `str"),
+        ({"id": True}, "id", "Expected `str`, got `bool`"),
+        ({"answers": None}, "answers", "missing"),
+        ({"answers": [1]}, "answers[0]", "Expected `str`, got `int`"),
+        ({"answers": {"text": ["x"]}}, "answers", "Expected `array`, got `object`"),
+        ({"confidence": True}, "confidence", "Expected `float"),
+        ({"confidence": "0.5"}, "confidence", "Expected `float"),
+        ({"confidence": 10**400}, "confidence", "Number out of range"),
+        ({"no_answer_probability": [1]}, "no_answer_probability", "Expected `float"),
+        ({"answerable": "yes"}, "answerable", "Expected `bool"),
+        ({"predicted_answerable": 1}, "predicted_answerable", "Expected `bool"),
+        ({"dataset": 2}, "dataset", "Expected `str`"),
+        ({"supporting_facts": {}}, "supporting_facts", "Expected `array"),
+        ({"supporting_facts": {"title": ["A"], "sent_id": []}}, "supporting_facts", "Expected `array"),
+        ({"supporting_facts": [["A", "0"]]}, "supporting_facts[0][1]", "Expected `int`"),
+        ({"predicted_supporting_facts": [["A", True]]}, "predicted_supporting_facts[0][1]", "Expected `int`"),
+        ({"predicted_evidences": [["a", "b"]]}, "predicted_evidences[0]", "Expected `array` of length 3"),
+        ({"evidences": [["a", "r", "b"], []]}, "evidences[1][0]", "Expected `array` of length 3"),
+        ({"support_idxs": [1.5]}, "support_idxs[0]", "Expected `int`"),
+        ({"passages": "text"}, "passages", "Expected `array"),
+        ({"passages": [1]}, "passages[0]", "Expected `object`"),
+        ({"passages": [{"title": "T"}]}, "passages[0]", "Object missing required field `text`"),
+        ({"passages": [{"title": 1, "text": "x"}]}, "passages[0].title", "Expected `str`"),
         ({"answers": [], "answerable": True}, "answers", "empty, but answerable is true"),
         ({"answerable": False}, "answerable", "false, but 2wiki has no unanswerable questions"),
     ],
 )
 def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, Any], field: str, reason: str) -> None:
     dataset = "musique" if "support_idxs" in change else "2wiki"
-    row = _read(tmp_path, {"prediction": "x", "answers": ["x"], **change}, dataset)
+    row = _read(tmp_path, {"prediction": "x", "answers": ["x"], **change}, dataset, cited=True)
     assert isinstance(row, BadRecord)
     assert row.field == field
     assert row.reason.startswith(reason)
@@ -147,10 +141,11 @@ def test_an_unanswerable_twin_lists_an_answer_that_does_not_count(tmp_path: Path
         ("", True, False),
     ],
 )
-def test_who_refused(prediction: str | None, says: bool | None, refused: bool) -> None:
+def test_a_blank_prediction_is_a_refusal_unless_the_row_says_otherwise(
+    prediction: str | None, says: bool | None, refused: bool
+) -> None:
     assert Row("q", prediction, ("x",), says_answerable=says).refused is refused
 
 
-def test_with_gold_apart_rows_need_no_answers(tmp_path: Path) -> None:
-    row = _read(tmp_path, {"id": "q", "prediction": "x"}, gold_apart=True)
-    assert row == Row("q", "x")
+def test_rows_need_no_answers_where_gold_comes_from_another_file(tmp_path: Path) -> None:
+    assert _read(tmp_path, {"id": "q", "prediction": "x"}, gold_apart=True) == Row("q", "x")

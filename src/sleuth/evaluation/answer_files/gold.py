@@ -1,14 +1,16 @@
 """Predictions against the questions they should answer: nothing is dropped, and what does not fit is counted.
 
-A question without a prediction is wrong; a prediction without a question, or a second one for the
-same question, counts nowhere. Data sets are not mixed: rows of another one than asked for are left out.
+A question without a prediction is wrong; a prediction without a question, or a second one for the same question,
+counts nowhere. Data sets are not mixed: rows of another one than asked for are left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
 
 from sleuth.datasets import load_questions
 from sleuth.datasets.base import BadRecord
@@ -20,10 +22,9 @@ from sleuth.types import Question
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The questions that a file of predictions is held against."""
+    """The questions that a file of predictions should answer."""
 
     source: str
-    """As it was asked for."""
     questions: Mapping[str, Question]
     """By id."""
     bad: list[BadRecord] = field(default_factory=list)
@@ -38,10 +39,10 @@ class Gold:
 def load_gold(source: str, rules: Rules) -> Gold:
     """Questions of a `load_questions` source that the rules apply to.
 
-    DataError if it mixes data sets and none is the one asked for, or if it has no question.
+    Raises DataError if it mixes data sets and none is the one asked for, or if it has no question.
     """
     loaded = load_questions(source)
-    kept = accepted(Counter(question.dataset for question in loaded.questions), rules, source)
+    kept = accepted((question.dataset for question in loaded.questions), rules, source)
     questions: dict[str, Question] = {}
     bad = list(loaded.bad)
     for number, question in enumerate(loaded.questions, 1):
@@ -59,13 +60,13 @@ def load_gold(source: str, rules: Rules) -> Gold:
     return Gold(source, questions, bad)
 
 
-def accepted(names: Mapping[str, int], rules: Rules, source: str) -> set[str]:
-    """Which of the data sets named in a file are scored: those of these rules, and what names none.
+def accepted(datasets: Iterable[str], rules: Rules, source: str) -> set[str]:
+    """Which of the data sets named in a file are scored: those of these rules, and the unnamed.
 
     A file of one other data set is scored by these rules, as asked (ARENA's rules, say, on HotpotQA).
-    DataError with counts if there are several and none is of these rules.
+    Raises DataError with counts if there are several and none is of these rules.
     """
-    named = {name: count for name, count in names.items() if name}
+    named = Counter(name for name in datasets if name)
     fitting = {name for name in named if follows(name, rules)}
     if not fitting and len(named) > 1:
         counts = ", ".join(f"{name} ({count})" for name, count in sorted(named.items()))
@@ -73,24 +74,23 @@ def accepted(names: Mapping[str, int], rules: Rules, source: str) -> set[str]:
     return {"", *(fitting or named)}
 
 
-def held_against(
+def answer_gold(
     rows: Iterable[tuple[int, Row]], gold: Gold, path: str
 ) -> tuple[list[Row], list[BadRecord], int]:
-    """One row for every gold question, in the gold's order; the rows that no question asked for; absent ones.
+    """One row for every gold question, in the gold's order; rows of unknown questions; number of absent rows.
 
     A question without a row gets one without a prediction.
     """
     found: dict[str, Row] = {}
     unknown: list[BadRecord] = []
     for number, row in rows:
-        if not row.id:
-            unknown.append(BadRecord(path, number, "id", "missing, but gold is found by it"))
-        elif row.id not in gold.questions:
-            unknown.append(BadRecord(path, number, "id", f"{row.id!r} is not in {gold.source}"))
-        else:
+        if row.id in gold.questions:
             found[row.id] = row
+        else:
+            reason = f"{row.id!r} is not in {gold.source}" if row.id else "missing, but gold is found by it"
+            unknown.append(BadRecord(path, number, "id", reason))
     completed = [
-        replace(found.get(name) or Row(name, None), answers=golds_of(question))
+        msgspec.structs.replace(found.get(name) or Row(name), answers=golds_of(question))
         for name, question in gold.questions.items()
     ]
     return completed, unknown, len(gold.questions) - len(found)
