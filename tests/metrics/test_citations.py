@@ -1,4 +1,4 @@
-"""Citation recall and precision by hand with a judge that knows which words must stand in the premise."""
+"""Citation recall and precision by hand, with a judge that compares words."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sleuth.errors import ConfigError
-from sleuth.metrics.citations import CitationScore, Cited, citation_report, sentences
+from sleuth.metrics.citations import CitationScore, Cited, score_citations, sentences
 from sleuth.types import Passage
 
 ADA = Passage("1", "Ada", "ada born london")
@@ -33,10 +32,6 @@ class Words:
         ]
 
 
-def _score(text: str) -> CitationScore:
-    return citation_report([Cited(text, PASSAGES)], Words(), "words").scores[0]
-
-
 @pytest.mark.parametrize(
     ("text", "recall", "precision", "citations"),
     [
@@ -58,48 +53,40 @@ def _score(text: str) -> CitationScore:
     ],
 )
 def test_one_answer(text: str, recall: float, precision: float, citations: int) -> None:
-    score = _score(text)
+    (score,) = score_citations([Cited(text, PASSAGES)], Words())
     assert (score.recall, score.precision, score.citations) == (recall, precision, citations)
 
 
 def test_a_missing_verdict_is_not_a_no() -> None:
-    report = citation_report(
-        [Cited("unknown [1].", PASSAGES), Cited("ada born london [1].", PASSAGES), Cited(" \n", PASSAGES)],
-        Words(),
-        "words",
-    )
-    assert report.scores[0] == CitationScore(None, None, 1, 1)
-    assert report.scores[2] == CitationScore(None, None, 0, 0)
-    assert (report.recall, report.precision, report.unjudged, report.empty) == (1.0, 1.0, 1, 1)
+    texts = ("unknown [1].", "ada born london [1].", " \n", "[1][2].")
+    assert score_citations([Cited(text, PASSAGES) for text in texts], Words()) == [
+        CitationScore(None, None, 1, 1),
+        CitationScore(1.0, 1.0, 1, 1),
+        CitationScore(None, None, 0, 0),
+        CitationScore(None, None, 0, 0),
+    ]
 
 
-def test_nothing_to_judge() -> None:
+def test_the_judge_is_not_asked_without_citations() -> None:
     judge = Words()
-    report = citation_report([], judge, "words")
-    assert (report.recall, report.precision, report.scores, judge.calls) == (None, None, (), 0)
-    assert citation_report([Cited("no citation.", ())], judge, "words").recall == 0.0
-    only_marks = citation_report([Cited("[1][2].", PASSAGES)], judge, "words")
-    assert (only_marks.recall, only_marks.empty) == (None, 1)
+    assert score_citations([], judge) == []
+    assert score_citations([Cited("no citation.", ())], judge) == [CitationScore(0.0, 0.0, 1, 0)]
     assert judge.calls == 0
 
 
-def test_of_a_repeated_citation_the_first_is_left_out() -> None:
+def test_the_first_of_repeated_citations_is_left_out() -> None:
     judge = Words()
-    citation_report([Cited("ada born died marylebone [1][4][1].", PASSAGES)], judge, "words")
+    score_citations([Cited("ada born died marylebone [1][4][1].", PASSAGES)], judge)
     premises = {premise.replace("Title: ", "").replace("\n", " ") for premise, _ in judge.asked}
     one, four = "Ada ada born london", "Death died marylebone"
     assert premises == {f"{one} {four} {one}", one, four, f"{four} {one}", f"{one} {one}"}
 
 
-def test_the_judge_is_named_and_asked_in_rounds_and_never_twice() -> None:
+def test_the_judge_is_asked_in_at_most_three_batches_and_never_twice() -> None:
     judge = Words()
-    answers = [Cited("ada born london [1][3]. Seine river [3][2].", PASSAGES)] * 5
-    report = citation_report(answers, judge, "words v1")
-    assert report.judge == "words v1"
+    score_citations([Cited("ada born london [1][3]. Seine river [3][2].", PASSAGES)] * 5, judge)
     assert judge.calls <= 3
     assert len(judge.asked) == len(set(judge.asked))
-    with pytest.raises(ConfigError, match="must name its judge"):
-        citation_report(answers, judge, " ")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Figures of whole episodes: efficiency, evidence and refusal, with the cases in which they do not exist."""
+"""Figures of whole episodes: efficiency and evidence, with the cases in which they do not exist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sleuth.metrics import efficiency, evidence, refusal
+from sleuth.metrics import efficiency, evidence
 from sleuth.types import Action, Hit, Passage, Question, Segment, Trajectory
 
 GOLD = Passage("p1", "Ada Lovelace", "She was born in London in 1815.")
@@ -103,20 +103,3 @@ def test_evidence_that_cannot_be_judged_is_none() -> None:
 )
 def test_an_answer_in_title_or_text_counts_but_not_one_across_them(answer: str, found: float) -> None:
     assert evidence.answer_recall(_episode(GOLD, question=Question("q", "?", (answer,)))) == found
-
-
-@pytest.mark.parametrize(
-    ("answerable", "refused", "precision", "recall", "over_refusal"),
-    [
-        (True, True, 0.0, None, 1.0),
-        (True, False, None, None, 0.0),
-        (False, True, 1.0, 1.0, None),
-        (False, False, None, 0.0, None),
-    ],
-)
-def test_refusal(
-    answerable: bool, refused: bool, precision: float | None, recall: float | None, over_refusal: float | None
-) -> None:
-    assert refusal.precision(answerable, refused) == precision
-    assert refusal.recall(answerable, refused) == recall
-    assert refusal.over_refusal(answerable, refused) == over_refusal

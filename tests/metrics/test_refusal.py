@@ -1,40 +1,54 @@
-"""Refusals counted over a set of questions: by hand and at the edges."""
+"""Refusals on one question and over a set: by hand and at the edges."""
 
 from __future__ import annotations
 
 import pytest
 
-from sleuth.errors import DataError
-from sleuth.metrics.refusal import Refusals, refusals
+from sleuth.metrics.refusal import over_refusal, precision, recall, refusal_figures
 
 
-def test_by_hand() -> None:
-    counts = refusals(
-        [True, True, True, True, False, False, False],
-        [False, False, False, True, True, True, False],
-        [1.0, 0.5, 0.0, 1.0, 1.0, 0.0, 1.0],
-    )
-    assert counts == Refusals(3, 1, 1, 2, 1.5)
-    assert (counts.precision, counts.recall, counts.f1) == (2 / 3, 2 / 3, 4 / 6)
-    assert counts.over_refusal == 0.25
-    # 1.5 right of 4 answered and of 4 answerable; the refused question's score and the last row's count nothing.
-    assert (counts.answered_precision, counts.answered_recall, counts.answered_f1) == (0.375, 0.375, 0.375)
+@pytest.mark.parametrize(
+    ("answerable", "refused", "figures"),
+    [
+        (True, True, (0.0, None, 1.0)),
+        (True, False, (None, None, 0.0)),
+        (False, True, (1.0, 1.0, None)),
+        (False, False, (None, 0.0, None)),
+    ],
+)
+def test_one_question(answerable: bool, refused: bool, figures: tuple[float | None, ...]) -> None:
+    assert tuple(figure(answerable, refused) for figure in (precision, recall, over_refusal)) == figures
 
 
-def test_everything_refused() -> None:
-    counts = refusals([True, False], [True, True], [0.0, 0.0])
-    assert (counts.precision, counts.recall, counts.over_refusal) == (0.5, 1.0, 1.0)
-    assert (counts.answered_precision, counts.answered_recall, counts.answered_f1) == (None, 0.0, 0.0)
+ANSWERABLE = [True, True, True, True, False, False, False]
+REFUSED = [False, False, False, True, True, True, False]
+SCORES = [1.0, 0.5, 0.0, 1.0, 1.0, 0.0, 1.0]
+COUNTS = ("answered_answerable", "refused_answerable", "answered_unanswerable", "refused_unanswerable")
+REFUSING = ("precision", "recall", "f1", "over_refusal")
+ANSWERING = ("answered_precision", "answered_recall", "answered_f1")
 
 
-def test_nothing_refused_and_all_answerable() -> None:
-    counts = refusals([True], [False], [1.0])
-    assert (counts.precision, counts.recall, counts.f1, counts.over_refusal) == (None, None, None, 0.0)
-    assert counts.answered_f1 == 1.0
-
-
-def test_no_questions_and_unequal_lengths() -> None:
-    counts = refusals([], [], [])
-    assert (counts.precision, counts.recall, counts.f1, counts.answered_f1) == (None, None, None, None)
-    with pytest.raises(DataError, match="1 labels, 2 decisions and 1 scores"):
-        refusals([True], [True, True], [1.0])
+@pytest.mark.parametrize(
+    ("answerable", "refused", "scores", "counts", "refusing", "answering"),
+    [
+        # 1.5 right of 4 answered and of 4 answerable; the refused question's score and the last row's count nothing.
+        (ANSWERABLE, REFUSED, SCORES, (3, 1, 1, 2), (2 / 3, 2 / 3, 4 / 6, 0.25), (0.375, 0.375, 0.375)),
+        ([True, False], [True, True], [0.0, 0.0], (0, 1, 0, 1), (0.5, 1.0, 2 / 3, 1.0), (None, 0.0, 0.0)),
+        ([True], [False], [1.0], (1, 0, 0, 0), (None, None, None, 0.0), (1.0, 1.0, 1.0)),
+        ([], [], [], (0, 0, 0, 0), (None, None, None, None), (None, None, None)),
+    ],
+    ids=["mixed", "all refused", "none refused", "no questions"],
+)
+def test_a_set_of_questions(
+    answerable: list[bool],
+    refused: list[bool],
+    scores: list[float],
+    counts: tuple[int, ...],
+    refusing: tuple[float | None, ...],
+    answering: tuple[float | None, ...],
+) -> None:
+    figures = refusal_figures(answerable, refused, scores)
+    assert tuple(figures[name] for name in COUNTS) == counts
+    assert tuple(figures[name] for name in REFUSING) == refusing
+    assert tuple(figures[name] for name in ANSWERING) == answering
+    assert set(figures) == {*COUNTS, *REFUSING, *ANSWERING}

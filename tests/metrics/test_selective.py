@@ -62,23 +62,15 @@ def test_edges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("confidences", "errors", "named"),
-    [
-        ([0.1], [], "1 confidences for 0 errors"),
-        ([0.1, math.nan], [0, 0], "confidence 1 is nan"),
-        ([math.inf], [0], "confidence 0 is inf"),
-        ([0.1], [1.5], "error 0 is 1.5"),
-        ([0.1], [math.nan], "error 0 is nan"),
-    ],
+    ("confidences", "errors"),
+    [([0.1, math.nan], [0, 0]), ([math.inf], [0]), ([0.1], [1.5]), ([0.1], [math.nan])],
 )
-def test_bad_input_is_named(confidences: list[float], errors: list[float], named: str) -> None:
-    with pytest.raises(DataError, match=named):
+def test_bad_input_is_refused(confidences: list[float], errors: list[float]) -> None:
+    with pytest.raises(DataError, match="must be finite and an error in"):
         risk_coverage(confidences, errors)
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.1, -1.0, math.nan])
-def test_shares_outside_their_range(bad: float) -> None:
+def test_a_coverage_outside_its_range_is_refused(bad: float) -> None:
     with pytest.raises(DataError, match="coverage must be in"):
         _curve([0.3], [0]).risk_at(bad)
-    with pytest.raises(DataError, match="risk must be in"):
-        _curve([0.3], [0]).coverage_at(bad if bad else -0.1)

@@ -27,76 +27,53 @@ class Rules:
     name: str
     normaliser: Normaliser
     source: str
-    """The official script that is followed, or who uses these rules where there is none."""
+    """The official script; where there is none, the origin of these rules."""
     empty_f1: Literal["zero", "equal"] = "zero"
     """F1 when prediction or gold has no tokens: always 0 (SQuAD v1.1), or 1 if neither has any (v2.0)."""
     yes_no: bool = False
     """F1 is 0 if either side is yes, no or noanswer and they differ (HotpotQA)."""
     golds: Literal["one", "many"] = "many"
-    """What the official files hold; more golds than that are all accepted, the best counts."""
+    """Number in the official files; if more are given, all are accepted and the best counts."""
     drop_empty_golds: bool = False
     """Golds that normalise to nothing are left out; if none is left the gold is "" (SQuAD 2.0)."""
     unanswerable: Literal["none", "scored", "left out"] = "none"
     """Questions without golds: not in the data, scored against "", or outside the answer scores (MuSiQue)."""
 
 
+_OURS = "no official script in use; SQuAD v1.1"
+_BOTH = "SQuAD v1.1, SQuAD 2.0 where unanswerable"
 _TABLE = (
     Rules("squad", "squad", "SQuAD evaluate-v1.1.py"),
-    Rules(
-        "squad2",
-        "squad",
-        "SQuAD evaluate-v2.0.py",
-        empty_f1="equal",
-        drop_empty_golds=True,
-        unanswerable="scored",
-    ),
+    Rules("squad2", "squad", "SQuAD evaluate-v2.0.py", "equal", drop_empty_golds=True, unanswerable="scored"),
     Rules("hotpotqa", "squad", "HotpotQA hotpot_evaluate_v1.py", yes_no=True, golds="one"),
     Rules("2wiki", "squad", "2WikiMultiHopQA 2wikimultihop_evaluate_v1.1.py", yes_no=True),
-    Rules("musique", "squad", "MuSiQue evaluate_v1.0.py", empty_f1="equal", unanswerable="left out"),
+    Rules("musique", "squad", "MuSiQue evaluate_v1.0.py", "equal", unanswerable="left out"),
     Rules("nq", "nq", "NQ-open, ORQA eval_utils.py for EM; no official F1, SQuAD v1.1's is used"),
     Rules("triviaqa", "triviaqa", "TriviaQA triviaqa_evaluation.py"),
-    Rules(
-        "popqa",
-        "squad",
-        "no official script in use; SQuAD v1.1 (the paper's own score is substring accuracy)",
-    ),
+    Rules("popqa", "squad", f"{_OURS} (the paper's own score is substring accuracy)"),
     Rules(
         "arena", "arena", "ARENA, appendix C.1 and C.2, and its released scorer: punctuation becomes a space"
     ),
-    Rules("bamboogle", "squad", "no official script in use; SQuAD v1.1"),
-    Rules(
-        "factbook",
-        "squad",
-        "Sleuth's own data; SQuAD v1.1, SQuAD 2.0 where unanswerable",
-        unanswerable="scored",
-    ),
-    Rules(
-        "default",
-        "squad",
-        "no data set named; SQuAD v1.1, SQuAD 2.0 where unanswerable",
-        unanswerable="scored",
-    ),
+    Rules("bamboogle", "squad", _OURS),
+    Rules("factbook", "squad", f"Sleuth's own data; {_BOTH}", unanswerable="scored"),
+    Rules("default", "squad", f"no data set named; {_BOTH}", unanswerable="scored"),
 )
 RULES: dict[str, Rules] = {rules.name: rules for rules in _TABLE}
 
 _ALIASES = {
-    "": "default",
-    "jsonl": "default",
+    **dict.fromkeys(("", "jsonl"), "default"),
+    **dict.fromkeys(("twowiki", "2wikimultihop", "2wikimultihopqa"), "2wiki"),
+    **dict.fromkeys(("nqopen", "naturalquestions"), "nq"),
     "squad1": "squad",
     "squadv2": "squad2",
     "hotpot": "hotpotqa",
-    "twowiki": "2wiki",
-    "2wikimultihopqa": "2wiki",
-    "2wikimultihop": "2wiki",
-    "nqopen": "nq",
-    "naturalquestions": "nq",
 }
 
 
 def rules_for(dataset: str) -> Rules:
     """The rules of a data set by its name; case, "-" and "_" do not matter, "" means default.
 
-    Raises ConfigError with the nearest known name.
+    Raises ConfigError with the nearest known name if there is none.
     """
     name = dataset.strip().lower().replace("-", "").replace("_", "")
     rules = RULES.get(_ALIASES.get(name, name))
@@ -107,17 +84,17 @@ def rules_for(dataset: str) -> Rules:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How well one thing predicted agrees with its gold: an answer, a set of facts, or several of these jointly."""
+    """Agreement of a prediction with its gold: an answer, a set of facts, or several of these jointly."""
 
     em: float
-    """1.0 if nothing is missing and nothing is too much, else 0.0."""
+    """1.0 if they are equal, else 0.0."""
     f1: float
     precision: float
     recall: float
 
 
 WRONG = Match(0.0, 0.0, 0.0, 0.0)
-"""What a missing prediction scores."""
+"""The score of a missing prediction."""
 EXACT = Match(1.0, 1.0, 1.0, 1.0)
 
 
@@ -154,7 +131,7 @@ def f1(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float
 
 
 def answer_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> Match:
-    """EM, F1, precision and recall of the answer, each the best over golds on its own (2Wiki's script does so).
+    """EM, F1, precision and recall of the answer, each the best over golds on its own, as in 2Wiki's script.
 
     Precision and recall are those of the token multisets; HotpotQA's joint score needs them.
     """
@@ -166,12 +143,7 @@ def answer_match(prediction: str | None, golds: Sequence[str], rule: Rules | str
     if not golds or (rules.unanswerable == "scored" and not any(map(str.strip, golds))):
         return EXACT if em else WRONG
     pairs = [_tokens_match(normalised, gold, rules) for gold in wanted]
-    return Match(
-        em,
-        f1=max(f1 for f1, _, _ in pairs),
-        precision=max(precision for _, precision, _ in pairs),
-        recall=max(recall for _, _, recall in pairs),
-    )
+    return Match(em, *map(max, zip(*pairs, strict=True)))
 
 
 def _tokens_match(prediction: str, gold: str, rules: Rules) -> tuple[float, float, float]:
@@ -190,7 +162,7 @@ def _tokens_match(prediction: str, gold: str, rules: Rules) -> tuple[float, floa
 def cover_exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
     """1.0 if a gold occurs in the prediction as a run of whole tokens; unanswerable: exact match.
 
-    Rewards long answers: report the response length beside it.
+    Rewards long answers: report the response length with it.
     """
     return _cover(prediction, golds, rule, " ")
 
@@ -219,7 +191,7 @@ def golds_of(question: Question) -> tuple[str, ...]:
 
 
 def prediction_of(trajectory: Trajectory) -> str | None:
-    """What an episode is scored on: its last answer, "" if it refused, None if it ended without either.
+    """The scored text of an episode: its last answer, "" if it refused, None if it ended without either.
 
     An episode that failed from outside has no prediction, so it counts as wrong.
     """

@@ -1,6 +1,6 @@
-"""What an episode cost: searches, repeated searches, turns, tokens; and whether it kept its format.
+"""Costs of an episode: searches, repeated searches, turns, tokens; and whether it kept its format.
 
-Pure functions of a trajectory; None where the figure does not exist, never NaN.
+Pure functions of a trajectory; None where the figure does not exist.
 """
 
 from __future__ import annotations

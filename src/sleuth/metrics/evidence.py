@@ -1,7 +1,7 @@
-"""Whether the evidence was in front of the model: gold passages and answer strings among the passages shown.
+"""Whether the model saw the evidence: gold passages and answer strings among the passages shown.
 
-Pure functions of a trajectory, over the union of everything it was shown; None where the
-question names no gold passage, or has no answer that can be looked for in text.
+Pure functions of a trajectory, over the union of everything it was shown; None where the question names no gold
+passage, or has no answer that can be found in text.
 """
 
 from __future__ import annotations
@@ -37,19 +37,17 @@ def any_gold(trajectory: Trajectory) -> float | None:
 def answer_recall(trajectory: Trajectory) -> float | None:
     """1.0 if a gold answer occurs, as whole tokens, in the title or text of a shown passage.
 
-    None if no gold can be looked for: unanswerable, or yes/no, which any text may hold by chance.
+    None without a findable gold.
     """
-    golds = findable_golds(trajectory.question)
-    if not golds:
-        return None
     shown = {text for hit in trajectory.hits for text in (hit.passage.title, hit.passage.text)}
-    return float(any(contains(text, gold) for text in shown for gold in golds))
+    golds = findable_golds(trajectory.question)
+    return float(any(contains(text, gold) for text in shown for gold in golds)) if golds else None
 
 
 def passages_shown(trajectory: Trajectory) -> list[Passage]:
-    """The passages in front of the policy; for a transcript, whose prompt is not known, the question's.
+    """The passages in the context; for a transcript, whose prompt is not known, the question's.
 
-    An episode of ours shows what fits, which may be fewer than the question brings.
+    An episode of ours shows those that fit, which may be fewer than the question has.
     """
     prompts = [segment for segment in trajectory.segments if segment.author == "prompt"]
     if trajectory.hits or any(prompt.tokens for prompt in prompts):
@@ -58,11 +56,11 @@ def passages_shown(trajectory: Trajectory) -> list[Passage]:
 
 
 def tokens_between(ends: Sequence[int], start: int, end: int) -> int:
-    """How many tokens have a character in [start, end), given each token's end (Segment.ends)."""
+    """Number of tokens with a character in [start, end), given each token's end (Segment.ends)."""
     if start >= end:
         return 0
     first = bisect_left(ends, start) if start else 0
-    # A token that ends where the span begins is before it; what follows with the same end is an unfinished character.
+    # A token that ends where the span begins is before it; later ones with the same end are an unfinished character.
     first += bool(start) and first < len(ends) and ends[first] == start
     return max(0, min(bisect_left(ends, end) + 1, len(ends)) - first)
 
@@ -70,28 +68,24 @@ def tokens_between(ends: Sequence[int], start: int, end: int) -> int:
 def evidence_recall(trajectory: Trajectory) -> float | None:
     """AR of EviOmni: 1.0 if a gold answer occurs, as whole tokens, in the last <extract>; 0.0 without one.
 
-    None where the protocol writes no evidence, or no gold can be looked for.
+    None where the protocol writes no evidence, or without a findable gold.
     """
-    golds = findable_golds(trajectory.question)
-    if not golds or not _extracts(trajectory):
-        return None
-    body = next(iter(trajectory.bodies("extract")[-1:]), "")
-    return float(any(contains(body, gold) for gold in golds))
+    golds, bodies = findable_golds(trajectory.question), trajectory.bodies("extract")
+    expected = bodies or any(tag in trajectory.malformed for tag in ("<extract>", "<reason>"))
+    return (
+        float(any(contains(body, gold) for body in bodies[-1:] for gold in golds))
+        if golds and expected
+        else None
+    )
 
 
 def compression_ratio(trajectory: Trajectory) -> float | None:
     """CR of EviOmni: words of the passages shown over words of the last <extract>; None where either is empty."""
-    evidence = len(next(iter(trajectory.bodies("extract")[-1:]), "").split())
+    evidence = sum(len(body.split()) for body in trajectory.bodies("extract")[-1:])
     passages = sum(len(f"{p.title} {p.text}".split()) for p in passages_shown(trajectory))
     return passages / evidence if evidence and passages else None
 
 
-def _extracts(trajectory: Trajectory) -> bool:
-    """Whether the policy wrote, or should have written, an <extract>."""
-    faults = ("<extract>", "<reason>")
-    return bool(trajectory.bodies("extract")) or any(fault in trajectory.malformed for fault in faults)
-
-
 def findable_golds(question: Question) -> list[str]:
-    """The golds that can be looked for in text: not yes or no, which any text may hold by chance."""
+    """The golds that can be found in text: not yes or no, which any text may hold by chance."""
     return [gold for gold in golds_of(question) if normalise(gold) not in ("", "yes", "no")]

@@ -6,16 +6,13 @@ on the questions it is measured on, so it flatters; never compare it with a scor
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from sleuth.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """What the threshold needs to know about one question."""
+    """One question, for the threshold."""
 
     score: float
     """EM or F1 of the text that was predicted."""
@@ -33,25 +30,22 @@ class BestThreshold:
 
     score: float
     threshold: float
-    """Answers with a higher no-answer probability are taken as empty."""
+    """Answers with a higher no-answer probability count as empty."""
 
 
 def score_at(question: NoAnswer, threshold: float) -> float:
     """The score once the answer counts as empty if its no-answer probability is above the threshold."""
-    _check(question)
     return float(not question.answerable) if question.probability > threshold else question.score
 
 
 def best_threshold(questions: Sequence[NoAnswer]) -> BestThreshold | None:
-    """As the script finds it, in the order given; None without questions. DataError for NaN or infinity.
+    """The script's best threshold, ties in the order given; None without questions.
 
     Like the script it may cut between questions of equal probability, which no threshold can do, and it
     counts any text as wrong for an unanswerable question, "the" included, which EM takes as empty.
     """
     if not questions:
         return None
-    for question in questions:
-        _check(question)
     current = best = float(sum(not question.answerable for question in questions))
     threshold = 0.0
     for question in sorted(questions, key=lambda q: q.probability):
@@ -59,8 +53,3 @@ def best_threshold(questions: Sequence[NoAnswer]) -> BestThreshold | None:
         if current > best:
             best, threshold = current, question.probability
     return BestThreshold(best / len(questions), threshold)
-
-
-def _check(question: NoAnswer) -> None:
-    if not math.isfinite(question.probability):
-        raise DataError(f"a no-answer probability must be a finite number, not {question.probability}")

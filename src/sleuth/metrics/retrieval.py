@@ -1,7 +1,7 @@
 """Rankings against gold passages or answer strings: Recall@k and nDCG@k, and the rules of EviOmni's Table 3.
 
-A ranking is every passage in the order shown, repeats taken out (the union over all searches). k is at
-least 1. None where the figure does not exist: no gold passage, or no answer that can be looked for.
+A ranking holds every passage in the order shown, each once (the union over all searches). k is at least 1.
+Figures are in [0, 1], or None where they do not exist: no gold passage, or no answer that can be found in text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sleuth.errors import ConfigError
 from sleuth.metrics.answers import golds_of
 from sleuth.metrics.evidence import findable_golds
 from sleuth.text import contains
@@ -17,7 +16,7 @@ from sleuth.types import Passage, Question, Trajectory
 
 
 def ranking(trajectory: Trajectory) -> list[Passage]:
-    """The passages an episode was shown, each once, where it came first."""
+    """The passages an episode was shown, each once, at its first place."""
     first: dict[str, Passage] = {}
     for hit in trajectory.hits:
         first.setdefault(hit.passage.id, hit.passage)
@@ -25,15 +24,13 @@ def ranking(trajectory: Trajectory) -> list[Passage]:
 
 
 def recall_at(ranked: Sequence[str], gold: Sequence[str], k: int) -> float | None:
-    """Share of the gold ids among the first k ids, in [0, 1]; None without gold."""
-    _check(k)
+    """Share of the gold ids among the first k ids; None without gold."""
     wanted = set(gold)
     return len(wanted & set(ranked[:k])) / len(wanted) if wanted else None
 
 
 def ndcg_at(ranked: Sequence[str], gold: Sequence[str], k: int) -> float | None:
     """Binary nDCG: Σ 1/log2(1 + rank) over gold ids in the first k, over that of all gold ids first; None without gold."""
-    _check(k)
     wanted = set(gold)
     if not wanted:
         return None
@@ -45,9 +42,8 @@ def ndcg_at(ranked: Sequence[str], gold: Sequence[str], k: int) -> float | None:
 def holds_answer(passages: Sequence[Passage], question: Question, k: int) -> list[bool] | None:
     """For each of the first k passages, whether its title or text holds a gold answer as whole tokens.
 
-    None if no answer can be looked for, and for the questions that EviOmni leaves out.
+    None if no answer can be found in text, and for the questions that EviOmni leaves out.
     """
-    _check(k)
     golds = findable_golds(question)
     if not golds or not counts_in_eviomni(question):
         return None
@@ -55,9 +51,9 @@ def holds_answer(passages: Sequence[Passage], question: Question, k: int) -> lis
 
 
 def counts_in_eviomni(question: Question) -> bool:
-    """EviOmni's rule: of HotpotQA only "bridge" questions, since yes/no and comparison answers say nothing.
+    """EviOmni's rule: only "bridge" questions of HotpotQA, since any text may hold a yes/no or comparison answer.
 
-    A HotpotQA question of unknown kind counts unless an answer of it is yes or no.
+    A HotpotQA question of unknown kind counts unless one of its answers is yes or no.
     """
     if question.dataset != "hotpotqa":
         return True
@@ -72,10 +68,10 @@ def answer_recall_at(passages: Sequence[Passage], question: Question, k: int) ->
 
 
 def answer_ndcg_at(passages: Sequence[Passage], question: Question, k: int) -> float | None:
-    """EviOmni's nDCG@k: positives are passages that hold an answer, the ideal is the same k in the best order.
+    """EviOmni's nDCG@k over passages that hold an answer, 0.0 if none does; None as for `holds_answer`.
 
-    0.0 if none does. The paper gives no formula; every positive of a 21-million-passage corpus is
-    not known, so the ideal can only be that of the passages retrieved.
+    The paper gives no formula. The ideal is the best order of the same k passages, since nobody knows all
+    positives of a corpus of 21 million passages.
     """
     held = holds_answer(passages, question, k)
     if held is None:
@@ -85,8 +81,3 @@ def answer_ndcg_at(passages: Sequence[Passage], question: Question, k: int) -> f
 
 def _dcg(relevant: Sequence[bool]) -> float:
     return math.fsum(1 / math.log2(rank + 1) for rank, flag in enumerate(relevant, 1) if flag)
-
-
-def _check(k: int) -> None:
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}")

@@ -1,8 +1,7 @@
 """Answering only when sure: the risk–coverage curve, its area, and points on it.
 
 Sources: Geifman and El-Yaniv 2017; E-AURC of Geifman et al. 2019; AUGRC of Traub et al. 2024.
-Questions of equal confidence cannot be told apart, so within a tie the expected error over its orders
-counts: the figures do not depend on the order of the file. Nothing is ever NaN; no questions give None.
+Within a tie of confidence the expected error over its orders counts, so that the order of the file does not matter.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from sleuth.errors import DataError
 
@@ -37,20 +36,20 @@ class RiskCoverage:
     @property
     def aurc(self) -> float:
         """(1/N) Σ_k risk(k), in [0, 1]; less is better."""
-        return math.fsum(risk for _, risk in self.points) / self.n
+        return _area(self.errors)
 
     @property
     def excess_aurc(self) -> float:
-        """AURC minus the oracle's: what the order of confidence costs, whatever the accuracy."""
+        """AURC minus the oracle's: the cost of the order of confidence, whatever the accuracy."""
         return max(0.0, self.aurc - self.oracle)
 
     @property
     def augrc(self) -> float:
-        """(1/N) Σ_k errors(k) / N, in [0, 1]: not ruled by the few surest questions, as AURC is."""
+        """(1/N) Σ_k errors(k) / N, in [0, 1]; the few surest questions weigh less than in AURC."""
         return math.fsum(self.errors) / self.n**2
 
     def risk_at(self, coverage: float) -> float:
-        """Error when at least this share of questions, in (0, 1], is answered. DataError outside."""
+        """Error when at least this share of questions, in (0, 1], is answered. Raises DataError outside."""
         if not 0.0 < coverage <= 1.0:
             raise DataError(f"a coverage must be in (0, 1], not {coverage}")
         # 0.8 · 10 is 8.000…2 in binary; without the slack nine questions would be answered.
@@ -58,40 +57,30 @@ class RiskCoverage:
         return self.errors[k - 1] / k
 
     def coverage_at(self, risk: float) -> float:
-        """Largest share of questions that can be answered with an error of at most `risk`, in [0, 1]; 0 if none."""
-        if not 0.0 <= risk <= 1.0:
-            raise DataError(f"a risk must be in [0, 1], not {risk}")
+        """Largest share of questions that can be answered with an error of at most `risk`; 0 if none."""
         return max((coverage for coverage, found in self.points if found <= risk + 1e-12), default=0.0)
 
 
 def risk_coverage(confidences: Sequence[float], errors: Sequence[float]) -> RiskCoverage | None:
-    """The curve of answers with a confidence (higher is surer; any scale) and an error in [0, 1], 1 − EM say.
+    """The curve of answers with a confidence (higher is surer; any scale) and an error in [0, 1], such as 1 − EM.
 
-    None without questions. DataError for unequal lengths, NaN or infinity, or an error outside [0, 1].
+    None without questions. Raises DataError for a confidence that is not finite or an error outside [0, 1].
     """
-    if len(confidences) != len(errors):
-        raise DataError(f"{len(confidences)} confidences for {len(errors)} errors")
-    for index, (confidence, error) in enumerate(zip(confidences, errors, strict=True)):
-        if not math.isfinite(confidence):
-            raise DataError(f"confidence {index} is {confidence}; it must be a finite number")
-        if not 0.0 <= error <= 1.0:
-            raise DataError(f"error {index} is {error}; it must be in [0, 1]")
-    if not errors:
-        return None
     ranked = sorted(zip(confidences, errors, strict=True), key=lambda pair: -pair[0])
-    cumulative: list[float] = []
-    before = 0.0
+    for confidence, error in ranked:
+        if not math.isfinite(confidence) or not 0.0 <= error <= 1.0:
+            raise DataError(
+                f"a confidence must be finite and an error in [0, 1], not {confidence} and {error}"
+            )
+    if not ranked:
+        return None
+    expected: list[float] = []
     for _, tie in groupby(ranked, key=lambda pair: pair[0]):
         tied = [error for _, error in tie]
-        total = math.fsum(tied)
-        cumulative += [before + total * k / len(tied) for k in range(1, len(tied) + 1)]
-        before += total
-    return RiskCoverage(tuple(cumulative), oracle=_oracle(errors))
+        expected += [math.fsum(tied) / len(tied)] * len(tied)
+    return RiskCoverage(tuple(accumulate(expected)), oracle=_area(list(accumulate(sorted(errors)))))
 
 
-def _oracle(errors: Sequence[float]) -> float:
-    total, area = 0.0, 0.0
-    for k, error in enumerate(sorted(errors), 1):
-        total += error
-        area += total / k
-    return area / len(errors)
+def _area(cumulative: Sequence[float]) -> float:
+    """Mean risk over k, given the sum of errors among the first k."""
+    return math.fsum(errors / k for k, errors in enumerate(cumulative, 1)) / len(cumulative)

@@ -1,4 +1,4 @@
-"""MuSiQue-Full's grouped score: a question and its unanswerable twin count only if both are told apart.
+"""MuSiQue-Full's grouped score: a question and its unanswerable twin count only if both labels are right.
 
 Source: Trivedi et al. 2022, §6 and metrics/group_*_sufficiency.py. The script stops at a group that
 is not two questions; here such a group is wrong and reported.
@@ -18,9 +18,9 @@ class Twin:
     """The id that both share."""
     answerable: bool
     says_answerable: bool | None
-    """What was predicted; None, a missing prediction, is wrong."""
+    """The predicted label; None, a missing prediction, is wrong."""
     score: float | None = None
-    """F1 of answer or support; of the answerable question only, None there is a missing prediction and counts 0."""
+    """F1 of the answerable question's answer or support; None counts 0."""
 
 
 @dataclass(frozen=True, slots=True)

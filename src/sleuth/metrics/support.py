@@ -24,7 +24,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 @dataclass(frozen=True, slots=True)
 class SupportRules:
-    """What a data set asks for besides the answer."""
+    """Predictions that a data set asks for in addition to the answer."""
 
     kind: Literal["facts", "paragraphs"]
     """Sentences by (title, place), or paragraphs by index."""
@@ -41,7 +41,7 @@ SUPPORT: dict[str, SupportRules] = {
     "hotpotqa": SupportRules("facts"),
     "musique": SupportRules("paragraphs", empty=1.0),
 }
-"""By the name of the answer rules; data sets that are not here ask for an answer only."""
+"""By the name of the answer rules; the other data sets ask for an answer only."""
 
 
 def supporting_facts(predicted: Iterable[Fact] | None, gold: Iterable[Fact], dataset: str) -> Match:

@@ -13,7 +13,7 @@ from sleuth.evaluation.answer_files.extra_scores import ExtraScores
 from sleuth.evaluation.answer_files.predictions import Row
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.judges.base import Judge
-from sleuth.metrics.citations import Cited, citation_report
+from sleuth.metrics.citations import CitationScore, Cited, score_citations
 
 
 class NamedJudge(NamedTuple):
@@ -31,18 +31,20 @@ def citation_scores(rows: Sequence[Row], judge: NamedJudge) -> ExtraScores:
     cited = [Cited(row.prediction or "", row.passages) for row in rows if row.passages is not None]
     if not cited:
         raise DataError(f"judge {judge.name} has nothing to judge: no row carries passages")
-    recall: list[float | None] = [None] * len(cited)
-    precision = recall
-    counts = {"without_sentence": 0, "unjudged": len(cited), "failure": ""}
+    failure = ""
     try:
-        report = citation_report(cited, judge.judge, judge.name)
+        scores = score_citations(cited, judge.judge)
     except (JudgeError, EngineError) as error:
-        counts["failure"] = str(error)
-    else:
-        recall = [score.recall for score in report.scores]
-        precision = [score.precision for score in report.scores]
-        counts |= {"without_sentence": report.empty, "unjudged": report.unjudged}
-    return ExtraScores(
-        {"citation_recall": bootstrap_mean(recall), "citation_precision": bootstrap_mean(precision)},
-        {"citations": {"judge": judge.name, "answers": len(cited), **counts}},
-    )
+        failure, scores = str(error), [CitationScore(None, None, 1, 0)] * len(cited)
+    counts = {
+        "judge": judge.name,
+        "answers": len(cited),
+        "without_sentence": sum(not score.sentences for score in scores),
+        "unjudged": sum(score.recall is None and score.sentences > 0 for score in scores),
+        "failure": failure,
+    }
+    means = {
+        "citation_recall": bootstrap_mean([score.recall for score in scores]),
+        "citation_precision": bootstrap_mean([score.precision for score in scores]),
+    }
+    return ExtraScores(means, {"citations": counts})
