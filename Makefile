@@ -25,22 +25,25 @@ test: $(VENV)/.test
 quick: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" $(TESTS)
 
-## make test-modes   the fast numeric tests in both arithmetics that precision "auto" may mean, in random order
+## make test-modes   the fast numeric tests with either arithmetic that precision "auto" may mean, on one thread and on
+##                   two, in random order
 NUMERIC := tests/engines tests/algorithms tests/training tests/rollouts tests/test_experiment.py
 test-modes: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --auto-precision bfloat16 --random-order $(NUMERIC)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --auto-precision float32 --random-order $(NUMERIC)
+	OMP_NUM_THREADS=2 $(BIN)/python -m pytest -m "not slow" -n 2 --auto-precision float32 --random-order $(NUMERIC)
 
-## make lint         ruff and mypy
+CODE := src tests benchmarks examples tools
+## make lint         ruff, mypy and the prose rules of tools/prose.py
 lint: $(VENV)/.test
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
+	$(BIN)/python tools/prose.py
 
 ## make format       rewrite the code in the project's format
 format: $(VENV)/.test
-	$(BIN)/ruff format src tests benchmarks examples
-	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
 
 ## make bench        rollouts, update and BM25 against their yardsticks; JSON in results/benchmarks
 bench: $(VENV)/.bench

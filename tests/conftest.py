@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -27,6 +28,17 @@ def auto_precision(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     """Resolve precision="auto" as --auto-precision asks, in this process only."""
     if wanted := request.config.getoption("--auto-precision"):
         monkeypatch.setattr("sleuth.training.policy._cpu_has_fast_bfloat16", lambda: wanted == "bfloat16")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """One torch thread: sums split over more threads round differently, and the engine makes a lane of each."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def _module(path: Path) -> ModuleType:

@@ -40,6 +40,11 @@ FAMILIES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _one_thread(one_thread: None) -> None:
+    """Every engine test runs on one thread, whatever the machine has; test_lanes sets more by itself."""
+
+
 def build_tokenizer(template: str | None = CHATML) -> PreTrainedTokenizerFast:
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -34,9 +34,8 @@ ON_POLICY = GRPO(group_size=4, beta=0.0)
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    # Bitwise equal sums need a fixed split of the work.
-    torch.set_num_threads(1)
+def _one_thread(one_thread: None) -> None:
+    """Bitwise equal sums need a fixed split of the work."""
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:

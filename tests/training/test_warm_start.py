@@ -17,6 +17,8 @@ from sleuth.training.log import RunLog
 from sleuth.training.warm_start import warm_start
 from sleuth.types import Question, Segment, Trajectory
 
+pytestmark = pytest.mark.usefixtures("one_thread")  # bitwise equal sums need a fixed split of the work
+
 
 def gold(count: int = 10) -> list[Trajectory]:
     """Demonstrations in which every prompt, whatever its length, is answered "cd"."""
@@ -31,7 +33,6 @@ def gold(count: int = 10) -> list[Trajectory]:
 
 
 def run(toy: Any, folder: Path, trajectories: list[Trajectory], seed: int = 0, **options: Any) -> Any:
-    torch.set_num_threads(1)
     plan = {name: options.pop(name) for name in list(options) if name in toy.PLAN.__dataclass_fields__}
     scale = replace(toy.PLAN, **{"warm_start_epochs": 3, "warm_start_batch": 4, "warm_start_lr": 1e-2} | plan)
     policy, _ = toy.new_learner(seed)
