@@ -72,6 +72,15 @@ def neutralise(text: str) -> str:
     return _OPENING.sub("‹", text)
 
 
+def valid_unicode(text: str) -> str:
+    """`text` with lone surrogates, which no encoding can hold, as U+FFFD."""
+    try:
+        text.encode()  # ten times as fast as looking for them
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def clock(seconds: float) -> str:
     """A length of time as m:ss or h:mm:ss."""
     minutes, rest = divmod(round(seconds), 60)

@@ -40,7 +40,7 @@ def test_missing_weights_name_the_package(tmp_path: Path, monkeypatch: pytest.Mo
 def test_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SLEUTH_CACHE", str(tmp_path / "file"))
-    with pytest.raises(EngineError, match="cannot write the model cache"):
+    with pytest.raises(EngineError, match="cannot write the converted SmolLM2"):
         smollm2.find_or_convert()
 
 

@@ -89,13 +89,6 @@ def test_a_torn_record_is_ignored_and_then_removed(tmp_path: Path):
     assert [t.sample for t in TrajectoryReader(path)] == [3, 9]
 
 
-def test_a_file_of_one_torn_record_becomes_empty(tmp_path: Path):
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(b'{"question"')
-    TrajectoryWriter(path).close()
-    assert path.stat().st_size == 0
-
-
 def test_damaged_record_names_its_line(tmp_path: Path):
     path = tmp_path / "t.jsonl"
     path.write_bytes(b'{"question": 3}\n')

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sleuth.errors import DataError
+from sleuth.text import valid_unicode
 
 _PARSED_AWAY = ("title", "script", "style", "nav", "noscript", "template", "svg", "iframe", "object")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -179,13 +180,8 @@ def _pdf(path: Path) -> Iterator[Section]:
             raise DataError("encrypted") from error
         raise DataError(f"not a readable PDF: {type(error).__name__}: {error}") from error
     for number, text in enumerate(pages, 1):
-        # Print breaks words at line ends: "exam-⏎ple".
-        yield Section(f"page {number}", re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", _without_surrogates(text)))
-
-
-def _without_surrogates(text: str) -> str:
-    """PDF fonts can map to half a character, which no encoding of Unicode can hold."""
-    return re.sub("[\ud800-\udfff]", "\ufffd", text)
+        # Print breaks words at line ends: "exam-⏎ple". Fonts can map to half a character.
+        yield Section(f"page {number}", re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", valid_unicode(text)))
 
 
 def _decoded(data: bytes) -> str:

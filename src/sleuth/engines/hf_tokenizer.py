@@ -13,6 +13,7 @@ from typing import Any
 
 from sleuth.engines.base import Message
 from sleuth.errors import EngineError
+from sleuth.text import valid_unicode
 
 ROLES = ("system", "user", "assistant")
 
@@ -37,7 +38,9 @@ class HFTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Tokens of plain text: no control ids, no added start token; lone surrogates become U+FFFD."""
-        ids: list[int] = self.hf.encode(_valid(text), add_special_tokens=False, split_special_tokens=True)
+        ids: list[int] = self.hf.encode(
+            valid_unicode(text), add_special_tokens=False, split_special_tokens=True
+        )
         return ids
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -80,7 +83,7 @@ class HFTokenizer:
             return self._start() + self.encode("".join(f"{m.content}\n\n" for m in messages))
         # The template sees stand-ins for the contents (their own outer spaces kept, since some
         # templates strip them), so whatever is a control token in its output is the template's.
-        contents = [_valid(m.content) for m in messages]
+        contents = [valid_unicode(m.content) for m in messages]
         stand_ins = [_stand_in(i, content) for i, content in enumerate(contents)]
         rendered = self._render([Message(m.role, s) for m, s in zip(messages, stand_ins, strict=True)])
         missing = [i for i, c in enumerate(contents) if c.strip() and _mark(i) not in rendered]
@@ -149,8 +152,3 @@ def _control_tokens(tokenizer: Any) -> dict[str, int]:
     tokens = {t.content: i for i, t in tokenizer.added_tokens_decoder.items() if t.special}
     named = [str(t) for t in tokenizer.all_special_tokens]
     return tokens | {t: int(tokenizer.convert_tokens_to_ids(t)) for t in named}
-
-
-def _valid(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer can encode, as U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling, Tokenizer
 from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
+from sleuth.text import valid_unicode
 
 Reply = Callable[[Request, int], str]
 """(request, turn) → what the "model" writes; see ScriptedEngine for what turn counts."""
@@ -29,7 +30,7 @@ class ByteTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """One id per UTF-8 byte."""
-        return list(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
+        return list(valid_unicode(text).encode())
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of the byte ids, control ids left out; bytes that are no UTF-8 become U+FFFD."""

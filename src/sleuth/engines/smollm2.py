@@ -7,14 +7,12 @@ cache folder and appears there only when complete.
 from __future__ import annotations
 
 import importlib.util
-import shutil
-import tempfile
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
 from sleuth.errors import EngineError
-from sleuth.storage import cache_folder
+from sleuth.storage import cache_folder, whole_folder
 
 NAME = "smollm2-135m-instruct"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -32,20 +30,13 @@ def find_or_convert() -> Path:
     if importlib.util.find_spec("gguf") is None:
         raise EngineError("converting SmolLM2 needs gguf: pip install '.[demo]' in the Sleuth checkout")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f"{NAME}.", dir=target.parent))
+        with whole_folder(target) as work:
+            _convert(source, work)
+            if (target / "config.json").is_file():
+                raise FileExistsError(target)  # another process was faster, and its copy may be open already
     except OSError as error:
-        raise EngineError(f"cannot write the model cache {target.parent}: {error}") from error
-    try:
-        _convert(source, work)
-        work.chmod(0o755)
-        work.rename(target)
-    except OSError as error:
-        # Another process may have finished first; its copy is as good.
         if not (target / "config.json").is_file():
-            raise EngineError(f"cannot convert SmolLM2 into {target}: {error}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+            raise EngineError(f"cannot write the converted SmolLM2 to {target}: {error}") from error
     return target
 
 

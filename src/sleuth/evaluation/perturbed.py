@@ -18,11 +18,12 @@ from sleuth.evaluation.figures import figure, interval, number, p_value
 from sleuth.evaluation.pages.charts import Series, line_chart
 from sleuth.evaluation.pages.report import notes_html, write_page
 from sleuth.evaluation.records import Key, Record
-from sleuth.evaluation.result import Evaluation, write_json
+from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.settings import rules_of
 from sleuth.evaluation.statistics import Difference, Estimate, bootstrap_mean, holm, paired_difference
 from sleuth.metrics.answers import exact_match
 from sleuth.retrievers.perturbed.contradicting import MARK
+from sleuth.storage import write_json
 from sleuth.types import Trajectory
 
 COMPARED = ("em", "f1", "refused", "wrong_answer", "unanswered")

@@ -16,8 +16,8 @@ import msgspec
 
 from sleuth.datasets import parts_of
 from sleuth.datasets.splits import split_of
-from sleuth.evaluation.records import read_lines
-from sleuth.evaluation.result import Evaluation, read_json
+from sleuth.evaluation.result import Evaluation
+from sleuth.storage import read_json, read_lines
 
 RECIPE = "recipe.json"
 OWN_RECIPE = "recipe.py"

@@ -5,7 +5,7 @@ Questions are told apart by (data set, id): ids are unique only inside one data 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 from sleuth.errors import DataError
 from sleuth.evaluation.measures import measure
 from sleuth.metrics.answers import Rules, golds_of, prediction_of
+from sleuth.storage import read_lines
 from sleuth.types import Question, Trajectory
 
 Key = tuple[str, str]
@@ -79,39 +80,6 @@ def record_of(trajectory: Trajectory, rules: Rules, elapsed_s: float) -> Record:
         elapsed_s=round(elapsed_s, 3),
         metrics=measure(trajectory, rules),
     )
-
-
-class LinesWriter:
-    """Appends JSON objects to a file, one a line, each handed to the system at once."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab")
-        whole = path.read_bytes().rfind(b"\n") + 1
-        self._file.truncate(whole)
-
-    def write(self, row: Mapping[str, Any]) -> None:
-        """Append one row."""
-        self._file.write(msgspec.json.encode(row) + b"\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """Close the file; harmless if closed already."""
-        self._file.close()
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Rows of a file that LinesWriter wrote; none if it is absent. Raises DataError naming file and line."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                yield msgspec.json.decode(line, type=dict[str, Any])
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise DataError(f"{path}:{number}: {error}") from error
 
 
 def read_records(path: Path) -> list[Record]:

@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 
 from sleuth.errors import DataError
-from sleuth.evaluation.records import Key, Record, key_of, read_lines, read_records
+from sleuth.evaluation.records import Key, Record, key_of, read_records
 from sleuth.evaluation.statistics import Estimate, bootstrap_mean
 from sleuth.rollouts.store import TrajectoryReader
+from sleuth.storage import read_json, read_lines
 from sleuth.types import Score, Trajectory
 
 SETTINGS = "settings.json"
@@ -109,23 +110,6 @@ def summarise(records: Sequence[Record], scores: Mapping[Key, Score]) -> dict[st
                 valid[r.key].parts.get(part) if r.key in valid else None for r in ordered
             ]
     return {name: bootstrap_mean(values) for name, values in columns.items()}
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file complete or not at all."""
-    beside = path.with_name(f".{path.name}.writing")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
-    beside.replace(path)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object. Raises DataError naming the file and the reason."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: {error}") from error
 
 
 def load_evaluation(folder: Path) -> Evaluation:

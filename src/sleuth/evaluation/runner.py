@@ -18,7 +18,7 @@ from typing import Any
 from sleuth.datasets.leak import find_leaks
 from sleuth.engines.base import Engine, Sampling
 from sleuth.errors import ConfigError, DataError, JudgeError, RewardError
-from sleuth.evaluation.records import Key, LinesWriter, Record, key_of, read_lines, read_records, record_of
+from sleuth.evaluation.records import Key, Record, key_of, read_records, record_of
 from sleuth.evaluation.result import (
     QUESTIONS,
     RESULT,
@@ -27,10 +27,8 @@ from sleuth.evaluation.result import (
     TRAJECTORIES,
     Evaluation,
     Leaks,
-    read_json,
     read_scores,
     summarise,
-    write_json,
 )
 from sleuth.evaluation.settings import differing, rules_of, settings_of, versions
 from sleuth.lock import FolderLock
@@ -40,6 +38,7 @@ from sleuth.rewards.base import Reward
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.loop import GREEDY, run_episodes
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
+from sleuth.storage import LinesWriter, read_json, read_lines, write_json
 from sleuth.text import clock
 from sleuth.types import Question, Score, Trajectory
 

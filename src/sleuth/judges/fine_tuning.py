@@ -7,8 +7,6 @@ is only known not to be entailed is trained on the sum of the other two labels' 
 from __future__ import annotations
 
 import random
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ from sleuth.engines.models import load_tokenizer, loading, pick_device
 from sleuth.errors import ConfigError, DataError, EngineError, JudgeError
 from sleuth.judges.classifier import Classifier
 from sleuth.judges.labelled import LABELS, LabelledPair
+from sleuth.storage import whole_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +143,6 @@ def _batches(pairs: Sequence[LabelledPair], settings: JudgeTraining) -> Iterator
 
 
 def _write(classifier: Classifier, folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
-    try:
-        with quiet():
-            classifier.model.save_pretrained(work)
-            classifier.tokenizer.save_pretrained(work)
-        work.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        work.rename(folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with whole_folder(folder) as work, quiet():
+        classifier.model.save_pretrained(work)
+        classifier.tokenizer.save_pretrained(work)

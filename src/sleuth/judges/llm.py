@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from sleuth.engines import open_engine
 from sleuth.engines.base import Engine, Message, Request, Sampling
 from sleuth.errors import ConfigError, EngineError, JudgeError
 from sleuth.judges.base import Judge
-from sleuth.storage import cache_folder
+from sleuth.storage import cache_folder, whole_file
 
 SYSTEM = "You are a strict and careful judge. Reply with one word: yes or no."
 """Opens every conversation with the judge."""
@@ -136,12 +135,8 @@ class LLMJudge(Judge):
         """Write the verdict whole or not at all; a cache that cannot be written costs only time."""
         if verdict is None or not self.remember:
             return
-        file = self._file(key)
-        with contextlib.suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as work:
-                work.write(b"yes" if verdict else b"no")
-            Path(work.name).replace(file)
+        with contextlib.suppress(OSError), whole_file(self._file(key)) as file:
+            file.write(b"yes" if verdict else b"no")
 
 
 def read_verdict(reply: str) -> bool | None:

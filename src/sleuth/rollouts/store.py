@@ -1,7 +1,7 @@
-"""Trajectories on disk: append-only JSON lines, any record readable at once.
+"""Trajectories on disk: append-only JSON lines with random access.
 
-One record per line, so that any tool can read the file. A line without its newline is a write
-that was cut short: readers ignore it and the next writer removes it.
+One record per line, so that any tool can read the file. Readers ignore a last line without its
+newline, where a writer was killed.
 """
 
 from __future__ import annotations
@@ -9,47 +9,22 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 import msgspec
 
 from sleuth.errors import DataError
+from sleuth.storage import LinesWriter
 from sleuth.types import Trajectory
 
-_ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Trajectory)
 
 
-class TrajectoryWriter:
-    """Appends trajectories to a file; each is on its way to the disk when `append` returns."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab")
-        _drop_torn_tail(path)
+class TrajectoryWriter(LinesWriter):
+    """Appends trajectories to a file."""
 
     def append(self, trajectory: Trajectory) -> None:
         """Write one record."""
-        try:
-            record = _ENCODER.encode(trajectory)
-        except UnicodeEncodeError:
-            # A lone surrogate in a question or passage is no text; it must not cost the run.
-            record = _ENCODER.encode(_storable(msgspec.to_builtins(trajectory)))
-        self._file.write(record + b"\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """Close the file; harmless if closed already."""
-        self._file.close()
-
-    def __enter__(self) -> TrajectoryWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self.write(trajectory)
 
 
 class TrajectoryReader:
@@ -87,29 +62,3 @@ class TrajectoryReader:
 
     def __iter__(self) -> Iterator[Trajectory]:
         return (self[i] for i in range(len(self)))
-
-
-def _storable(value: Any) -> Any:
-    """Plain values with every lone surrogate replaced by U+FFFD."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        return {key: _storable(item) for key, item in value.items()}
-    return [_storable(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _drop_torn_tail(path: Path) -> None:
-    """Cut the file after its last newline, where an earlier writer was killed mid-record."""
-    with path.open("rb+") as file:
-        size = file.seek(0, 2)
-        position = size
-        while position > 0:
-            start = max(0, position - 65536)
-            file.seek(start)
-            newline = file.read(position - start).rfind(b"\n")
-            if newline >= 0:
-                position = start + newline + 1
-                break
-            position = start
-        if position < size:
-            file.truncate(position)

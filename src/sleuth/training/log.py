@@ -7,7 +7,6 @@ once: a phase that starts or resumes first cuts the rows that come after its che
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from sleuth.errors import TrainingError
 from sleuth.lock import FolderLock
+from sleuth.storage import whole_file
 from sleuth.text import clock
 from sleuth.training.sinks import Sink
 
@@ -49,13 +49,8 @@ class MetricsFile:
             line for line in self._path.read_bytes().splitlines(keepends=True) if _stays(line, phase, step)
         ]
         self._file.close()
-        # Written beside and renamed, so that a kill now loses no row.
-        beside = self._path.with_suffix(".tmp")
-        with beside.open("wb") as file:
+        with whole_file(self._path) as file:
             file.writelines(kept)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self._path)
         self._file = self._path.open("ab")
 
     def write(self, phase: str, step: int, figures: Mapping[str, float]) -> None:

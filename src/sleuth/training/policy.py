@@ -7,8 +7,6 @@ length of a forward pass, so that full fine-tuning and LoRA need one mechanism a
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -21,6 +19,7 @@ from torch import Tensor, nn
 from sleuth.encoders.loading import quiet
 from sleuth.engines.models import load_model
 from sleuth.errors import ConfigError, TrainingError
+from sleuth.storage import whole_folder
 from sleuth.training.forward import Forward
 
 PRECISIONS = ("auto", "float32", "bfloat16")
@@ -141,17 +140,8 @@ class Policy:
 
         With LoRA the adapter alone is saved too, in `path`/adapter.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        try:
-            with quiet():
-                self._write(work)
-            work.chmod(0o755)
-            if path.exists():
-                shutil.rmtree(path)
-            work.rename(path)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+        with whole_folder(path) as work, quiet():
+            self._write(work)
 
     def _write(self, folder: Path) -> None:
         model: Any = self.model

@@ -18,9 +18,9 @@ from sleuth.errors import ConfigError, DataError
 from sleuth.evaluation.comparing.compare import compare, find_evaluation, load_entries
 from sleuth.evaluation.comparing.comparison import Comparison
 from sleuth.evaluation.comparing.tables import grids, terminal
-from sleuth.evaluation.result import read_json, write_json
 from sleuth.evaluation.statistics import holm, minimum_detectable_difference, paired_difference
 from sleuth.rollouts.limits import Limits
+from sleuth.storage import read_json, write_json
 
 
 def _text(comparison: Comparison) -> str:

@@ -11,8 +11,8 @@ import pytest
 
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.comparing.tables import grids
-from sleuth.evaluation.result import read_json, write_json
 from sleuth.rollouts.limits import Limits
+from sleuth.storage import read_json, write_json
 
 RECIPE = {"name": "r", "scale": {"lr": 1.0}}
 

@@ -16,13 +16,14 @@ from sleuth.evaluation.comparing.compare import compare_entries, load_entries
 from sleuth.evaluation.comparing.systems import systems_of
 from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.pages.comparison_report import grid_html, write_comparison
-from sleuth.evaluation.records import LinesWriter, record_of
-from sleuth.evaluation.result import read_json, summarise, write_json
+from sleuth.evaluation.records import record_of
+from sleuth.evaluation.result import summarise
 from sleuth.evaluation.settings import rules_of
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
+from sleuth.storage import LinesWriter, read_json, write_json
 from sleuth.types import Hit, Passage
 from support.page import Page
 
