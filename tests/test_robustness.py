@@ -64,18 +64,23 @@ def read(request: Request, turn: int) -> str:
     return f"<think>t</think>{f'<answer>{named.group(1)}</answer>' if named else '<refuse>no</refuse>'}"
 
 
-def measured(recipe: Recipe, folder: Path, kind: str, *levels: int, **more: Any) -> PerturbedCurve:
+def measured(
+    recipe: Recipe,
+    folder: Path,
+    kind: str,
+    *levels: int,
+    engine: ScriptedEngine | None = None,
+    pool: str = "",
+) -> PerturbedCurve:
     experiment = Experiment(recipe, folder, checks_leaks=False, say=lambda _: None)
-    return measure_robustness(experiment, kind, ScriptedEngine(read, name="reader"), levels, **more)
+    return measure_robustness(experiment, kind, engine or ScriptedEngine(read, name="reader"), levels, pool)
 
 
 def values(curve: PerturbedCurve, name: str) -> list[float | None]:
     return [point.figures[name].value for point in curve.points]
 
 
-def test_noise_is_shown_and_changes_nothing_for_a_reader_that_looks_for_the_mayor(
-    recipe: Recipe, tmp_path: Path
-) -> None:
+def test_noise_is_shown_and_does_not_distract_this_reader(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe, tmp_path / "r", "noise", 2, 4)
     assert [point.level for point in curve.points] == [0, 2, 4]
     assert [point.n for point in curve.points] == [8, 8, 8]
@@ -86,21 +91,27 @@ def test_noise_is_shown_and_changes_nothing_for_a_reader_that_looks_for_the_mayo
     assert settings["perturbation"] == {"kind": "noise", "level": "4"}
     assert (settings["retriever"]["retriever"], settings["retriever"]["noise"]) == ("noisy", "4")
     assert "perturbation" not in json.loads((tmp_path / "r" / "noise-0" / "settings.json").read_text())
+    result = json.loads((tmp_path / "r" / "robustness-noise.json").read_text())
+    assert result == json.loads(json.dumps(curve.to_dict()))
+    page = (tmp_path / "r" / "robustness-noise.html").read_text()
+    assert page.count("<svg") == len(KINDS["noise"].charts)
+    for words in ("irrelevant passages added", "n = 8", "95 %", "Holm"):
+        assert words in page
+    assert "<script" not in page
 
 
-def test_noise_without_room_is_said(recipe: Recipe, tmp_path: Path) -> None:
+def test_noise_without_room_and_failed_episodes_are_noted(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe.sized(max_passage_tokens=180), tmp_path / "r", "noise", 4)
     assert any("NOT ALL NOISE WAS SEEN at level 4" in note for note in curve.notes)
-
-
-def test_a_pool_that_is_too_small_is_no_fault_of_the_model(recipe: Recipe, tmp_path: Path) -> None:
-    curve = measured(recipe, tmp_path / "r", "noise", 99)
+    curve = measured(recipe, tmp_path / "pool-too-small", "noise", 99)
     (note,) = [note for note in curve.notes if note.startswith("EPISODES FAILED FROM OUTSIDE")]
     assert "8 of 8 at level 99" in note
     assert "too few passages" in note
 
 
-def test_a_pool_that_cannot_be_opened_is_told_before_anything_runs(recipe: Recipe, tmp_path: Path) -> None:
+def test_a_pool_that_cannot_be_opened_is_an_error_before_anything_runs(
+    recipe: Recipe, tmp_path: Path
+) -> None:
     with pytest.raises(RetrievalError, match="no-pool"):
         measured(recipe, tmp_path / "r", "noise", 2, pool=str(tmp_path / "no-pool"))
     assert list((tmp_path / "r").iterdir()) == []
@@ -108,10 +119,7 @@ def test_a_pool_that_cannot_be_opened_is_told_before_anything_runs(recipe: Recip
 
 def test_without_its_gold_passage_the_reader_refuses(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe, tmp_path / "r", "missing-gold", 1)
-    assert [point.n for point in curve.points] == [
-        6,
-        6,
-    ]  # the two without gold are left out, and that is said
+    assert [point.n for point in curve.points] == [6, 6]
     assert any(note.startswith("2 questions are left out") for note in curve.notes)
     assert values(curve, "em") == [1.0, 0.0]
     assert values(curve, "refused") == [0.0, 1.0]
@@ -122,14 +130,12 @@ def test_without_its_gold_passage_the_reader_refuses(recipe: Recipe, tmp_path: P
     assert later.adjusted["em"] == later.differences["em"].p_value == 2 / 2**6
 
 
-def test_a_contradicted_reader_takes_what_stands_first(recipe: Recipe, tmp_path: Path) -> None:
+def test_a_contradicted_reader_takes_the_first_answer(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe, tmp_path / "r", "contradiction", 1, 2)
     assert values(curve, "contradicted") == [0.0, 1.0, 1.0]
     assert values(curve, "followed")[0] == 0.0
     # It believes the first passage, which is the wrong one for about half of the questions.
-    wrong = values(curve, "followed")[1]
-    assert wrong is not None
-    assert 0 < wrong < 1
+    assert 0 < (values(curve, "followed")[1] or 0) < 1
     for point in curve.points:
         assert point.figures["wrong_answer"].value == point.figures["followed"].value
     planted = [json.loads(line) for line in (tmp_path / "r" / "wrong-answers.jsonl").read_text().splitlines()]
@@ -147,56 +153,32 @@ def test_paraphrased_questions_are_asked_but_gold_stays(recipe: Recipe, tmp_path
     ]
     assert {row["question"] for row in asked} == {f"Which person is the mayor of {city}?" for city in CITIES}
     assert {row["id"]: row["golds"] for row in asked} == {row["id"]: row["answers"] for row in rows()}
-    assert any(
-        note == "Questions whose text changed: 8 at level 1, 8 at level 2, 8 at level 3, of 8."
-        for note in curve.notes
-    )
+    assert "Questions whose text changed: 8 at level 1, 8 at level 2, 8 at level 3, of 8." in curve.notes
 
 
-def test_compare_sees_what_was_perturbed(recipe: Recipe, tmp_path: Path) -> None:
+def test_levels_are_not_comparable(recipe: Recipe, tmp_path: Path) -> None:
     measured(recipe, tmp_path / "r", "missing-gold", 1)
     with pytest.raises(ConfigError, match="not comparable, they differ in retriever"):
         compare([tmp_path / "r" / "missing-gold-0", tmp_path / "r" / "missing-gold-1"])
 
 
-def test_a_killed_run_goes_on_where_it_was(recipe: Recipe, tmp_path: Path) -> None:
+def test_a_killed_run_continues_where_it_stopped(recipe: Recipe, tmp_path: Path) -> None:
+    recipe = recipe.sized(rollout_batch=2)
     asked: list[int] = []
 
-    def dies(request: Request, turn: int) -> str:
+    def dies_once(request: Request, turn: int) -> str:
         asked.append(turn)
         if len(asked) == 25:
             raise KeyboardInterrupt
         return read(request, turn)
 
-    experiment = Experiment(
-        recipe.sized(rollout_batch=2), tmp_path / "r", checks_leaks=False, say=lambda _: None
-    )
+    engine = ScriptedEngine(dies_once, name="reader")
     with pytest.raises(KeyboardInterrupt):
-        measure_robustness(experiment, "missing-gold", ScriptedEngine(dies, name="reader"), (1, 2))
+        measured(recipe, tmp_path / "r", "missing-gold", 1, 2, engine=engine)
     assert not (tmp_path / "r" / "robustness-missing-gold.json").exists()
-    before = len(asked)
-    assert before == 25
-    whole = measured(recipe.sized(rollout_batch=2), tmp_path / "whole", "missing-gold", 1, 2)
-
-    def counts(request: Request, turn: int) -> str:
-        asked.append(turn)
-        return read(request, turn)
-
-    again = Experiment(recipe.sized(rollout_batch=2), tmp_path / "r", checks_leaks=False, say=lambda _: None)
-    curve = measure_robustness(again, "missing-gold", ScriptedEngine(counts, name="reader"), (1, 2))
-    assert curve.points == whole.points
-    assert len(asked) - before < 36 - 20  # 18 episodes of two turns; at least ten episodes were done before
-
-
-def test_the_curve_is_a_page_and_a_file(recipe: Recipe, tmp_path: Path) -> None:
-    curve = measured(recipe, tmp_path / "r", "noise", 1)
-    told = json.loads((tmp_path / "r" / "robustness-noise.json").read_text())
-    assert told == json.loads(json.dumps(curve.to_dict()))
-    page = (tmp_path / "r" / "robustness-noise.html").read_text()
-    assert page.count("<svg") == len(KINDS["noise"].charts)
-    for words in ("irrelevant passages added", "n = 8", "95 %", "Holm"):
-        assert words in page
-    assert "<script" not in page
+    curve = measured(recipe, tmp_path / "r", "missing-gold", 1, 2, engine=engine)
+    assert curve.points == measured(recipe, tmp_path / "whole", "missing-gold", 1, 2).points
+    assert len(asked) - 25 < 36 - 20  # 18 episodes of two turns; at least ten were finished before
 
 
 def test_bad_input(recipe: Recipe, tmp_path: Path) -> None:
@@ -226,9 +208,9 @@ def test_from_the_command_line_with_a_model(
         "--set", "scale.max_steps=1", "--set", "scale.max_new_tokens=4", "--set", "scale.max_context=900",
     ]  # fmt: skip
     assert main([*arguments, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [point["n"] for point in told["points"]] == [2, 2]
-    assert any("cannot refuse" in note for note in told["notes"])
+    result = json.loads(capsys.readouterr().out)
+    assert [point["n"] for point in result["points"]] == [2, 2]
+    assert any("cannot refuse" in note for note in result["notes"])
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     assert "gold passages withheld" in printed

@@ -1,7 +1,7 @@
 """Robustness: the same evaluation with questions or passages made worse step by step, as a curve.
 
-Every level is an ordinary evaluation folder whose settings say what was changed, so that a killed
-run goes on where it was. Questions' ids and gold answers are never changed.
+Every level is an ordinary evaluation folder whose settings name the perturbation, so that a killed run continues
+where it stopped. Questions' ids and gold answers are never changed.
 """
 
 from __future__ import annotations
@@ -34,56 +34,64 @@ POOL = "pool"
 WRONG = "wrong-answers.jsonl"
 
 
+Wrong = dict[tuple[str, str], str]
+"""(data set, id) → planted wrong answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to make things worse."""
+    """One kind of perturbation."""
 
     axis: str
-    """What a level counts."""
+    """Meaning of a level."""
     levels: tuple[int, ...]
-    """Unless others are asked for."""
+    """Levels unless others are asked for."""
     charts: tuple[str, ...]
     """Figures to show."""
-    says: str
-    """What is done, plainly."""
+    needs: str
+    """Requirement on a question; others are left out."""
+    note: str
 
 
 KINDS = {
     "contradiction": Kind(
-        "contradicting passages beside each gold passage",
+        "contradicting passages for each gold passage",
         (0, 1, 2, 4),
         ("em", "followed", "refused", "wrong_answer", "contradicted"),
-        "Beside each gold passage that names the answer stand passages of the same text with a wrong answer in its "
-        "place: another question's answer of the same type, chosen by rule; the same wrong answer in all of them, "
-        "in front of the gold passage for half of the questions and behind it for the others.",
+        "gold passages, and an answer that another question's answer of the same type can replace",
+        "Each gold passage that names the answer comes with copies of its text that name a wrong answer instead: "
+        "another question's answer of the same type, chosen by rule, the same in all copies. They rank before the "
+        "gold passage for half of the questions, after it for the others.",
     ),
     "missing-gold": Kind(
         "gold passages withheld, at most",
         (0, 1, 2, 4),
         ("em", "refused", "wrong_answer", "unanswered", "gold_recall", "answer_recall"),
-        "Gold passages are never found; another passage that would have come next takes their place. What should "
-        "happen is a refusal, unless the answer still stands elsewhere (see: answer in shown passages).",
+        "an answer and gold passages",
+        "Gold passages are never found; the next passage takes their place. The right response is a refusal, "
+        "unless another passage holds the answer (see: answer in shown passages).",
     ),
     "noise": Kind(
         "irrelevant passages added to each search result",
         (0, 2, 4, 6, 8),
         ("em", "f1", "refused", "wrong_answer", "passages_shown"),
-        "Passages drawn at random from a pool, the same for the same query in every run, that neither support the "
-        "question nor hold an answer to it, stand behind those that were found.",
+        "text",
+        "Passages drawn at random from a pool, the same for the same query in every run, are appended to each "
+        "result. None supports the question or holds an answer to it.",
     ),
     "paraphrase": Kind(
         "level of rewriting",
         LEVELS,
         ("em", "f1", "refused", "wrong_answer", "searches"),
-        "Fixed rules, no model: level 1 replaces some words outside names and quotations by others of the same "
-        "meaning, level 2 also puts the question as a request, level 3 also writes it in lower case without a "
-        "question mark.",
+        "text",
+        "Fixed rules, no model: level 1 replaces some words outside names and quotations by synonyms, level 2 also "
+        "puts the question as a request, level 3 also writes it in lower case without a question mark.",
     ),
 }
 
 
 def levels_of(kind: str, asked: Sequence[int] = ()) -> tuple[int, ...]:
-    """The levels of a kind, rising, 0 always among them. ConfigError for an unknown kind or level."""
+    """The levels of a kind, rising, 0 always among them. Raises ConfigError for an unknown kind or level."""
     if kind not in KINDS:
         raise ConfigError(f"unknown kind of perturbation {kind!r}{nearest(kind, KINDS)}")
     levels = tuple(sorted({0, *(asked or KINDS[kind].levels)}))
@@ -101,67 +109,55 @@ def measure_robustness(
 ) -> PerturbedCurve:
     """Evaluate every level in `experiment.folder` and write the curve there; finished levels are read.
 
-    `pool`: index folder that noise is drawn from; "" means the recipe's own index, or the
-    paragraphs that come with all the questions. Raises ConfigError for an unknown kind or level,
-    DataError if no question can be perturbed in this way.
+    `pool`: index folder that noise is drawn from; "" means the recipe's own index, or the paragraphs that come
+    with all the questions. Raises ConfigError for an unknown kind or level, DataError if no question has what
+    the perturbation needs.
     """
-    levels = levels_of(kind, levels)
+    levels, given = levels_of(kind, levels), experiment.eval_questions
     experiment.folder.mkdir(parents=True, exist_ok=True)
-    wrong = wrong_answers(experiment.eval_questions) if kind == "contradiction" else {}
-    questions = _applicable(kind, experiment.eval_questions, wrong)
-    left_out = len(experiment.eval_questions) - len(questions)
+    wrong = wrong_answers(given) if kind == "contradiction" else {}
+    questions = [question for question in given if _applies(kind, question, wrong)]
     if not questions:
         raise DataError(
-            f"{experiment.recipe.scale.eval_data}: no question has what {kind} needs: {_NEEDS[kind]}"
+            f"{experiment.recipe.scale.eval_data}: no question has what {kind} needs: {KINDS[kind].needs}"
         )
-    if kind == "contradiction":
+    if wrong:
         _write_wrong(experiment.folder / WRONG, wrong)
         wrong = {(q.dataset, q.id): wrong[q.dataset, q.id] for q in questions}
     noise_pool = _pool(experiment, pool) if kind == "noise" else ""
-    retrievers = {level: _worse(kind, level, experiment, noise_pool) for level in levels}
+    retrievers = {level: _perturbed(kind, level, experiment, noise_pool) for level in levels}
     for retriever in retrievers.values():
-        # What cannot be opened, such as the pool, is told before the first level has run for hours.
+        # Open everything, such as the pool, before the first level runs for hours.
         retriever.identity()
     evaluations = []
     for level, retriever in retrievers.items():
         changed = [paraphrase(q, level) for q in questions] if kind == "paraphrase" else questions
         evaluations.append((level, _evaluate(experiment, kind, level, changed, retriever, engine)))
-    points = points_of(evaluations, KINDS[kind].charts, wrong)
     curve = PerturbedCurve(
         kind=kind,
         axis=KINDS[kind].axis,
         recipe=experiment.recipe.name,
         model=engine.name,
         source=experiment.recipe.scale.eval_data,
-        points=points,
+        points=points_of(evaluations, KINDS[kind].charts, wrong),
         charts=KINDS[kind].charts,
         notes=(),
     )
-    notes = _notes(curve, experiment, questions, left_out) + _failed(evaluations)
-    curve = replace(curve, notes=tuple(notes))
+    notes = (*_notes(curve, experiment, questions, len(given) - len(questions)), *_failed(evaluations))
+    curve = replace(curve, notes=notes)
     write_curve(experiment.folder, curve)
     return curve
 
 
-_NEEDS = {
-    "contradiction": "gold passages, and an answer that another question's answer of the same type can replace",
-    "missing-gold": "an answer and gold passages",
-    "noise": "text",
-    "paraphrase": "text",
-}
+def _applies(kind: str, question: Question, wrong: Wrong) -> bool:
+    has_gold = question.answerable and bool(question.answers and question.gold_ids)
+    if kind == "contradiction":
+        return has_gold and (question.dataset, question.id) in wrong
+    return has_gold or kind != "missing-gold"
 
 
-def _applicable(
-    kind: str, questions: Sequence[Question], wrong: dict[tuple[str, str], str]
-) -> list[Question]:
-    if kind in ("noise", "paraphrase"):
-        return list(questions)
-    with_gold = [q for q in questions if q.answerable and q.answers and q.gold_ids]
-    return with_gold if kind == "missing-gold" else [q for q in with_gold if (q.dataset, q.id) in wrong]
-
-
-def _worse(kind: str, level: int, experiment: Experiment, pool: str) -> Retriever:
-    """The retriever of a level; the experiment's own one where nothing is changed about it."""
+def _perturbed(kind: str, level: int, experiment: Experiment, pool: str) -> Retriever:
+    """The retriever of a level; the experiment's own one where it is not perturbed."""
     own = experiment.retriever
     if level == 0 or kind == "paraphrase":
         return own
@@ -206,7 +202,7 @@ def _pool(experiment: Experiment, asked: str) -> str:
     return str(built)
 
 
-def _write_wrong(path: Path, wrong: dict[tuple[str, str], str]) -> None:
+def _write_wrong(path: Path, wrong: Wrong) -> None:
     rows = [{"dataset": d, "id": i, "answer": answer} for (d, i), answer in sorted(wrong.items())]
     path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
@@ -214,17 +210,24 @@ def _write_wrong(path: Path, wrong: dict[tuple[str, str], str]) -> None:
 def _notes(
     curve: PerturbedCurve, experiment: Experiment, questions: Sequence[Question], left_out: int
 ) -> list[str]:
-    """What was done, and what a reader must know to read the curve rightly."""
+    """The perturbation, and remarks without which the curve would mislead."""
     notes = [
-        KINDS[curve.kind].says,
+        KINDS[curve.kind].note,
         "Each change is from level 0 on the same questions; p is Holm's over the levels.",
     ]
     if left_out:
-        notes.append(f"{left_out} questions are left out: they lack {_NEEDS[curve.kind]}.")
+        notes.append(f"{left_out} questions are left out: they lack {KINDS[curve.kind].needs}.")
     if not experiment.recipe.protocol.refuses:
-        notes.append(f"{experiment.recipe.name} cannot refuse: its protocol has no way to say so.")
+        notes.append(f"{experiment.recipe.name} cannot refuse: its protocol has no refusal.")
     if curve.kind == "noise":
-        notes += _unseen_noise(curve)
+        # Where noise had no room, the curve shows less noise than its axis.
+        shown = {point.level: point.figures["passages_shown"].value for point in curve.points}
+        short = [n for n, value in shown.items() if value is not None and value - (shown[0] or 0) < 0.9 * n]
+        if short:
+            notes.append(
+                f"NOT ALL NOISE WAS SEEN at level {', '.join(map(str, short))}: there was no room for it (see: passages "
+                "shown); raise scale.max_passage_tokens and scale.max_context."
+            )
     if curve.kind == "paraphrase":
         counts = ", ".join(
             f"{sum(paraphrase(q, point.level).text != q.text for q in questions)} at level {point.level}"
@@ -235,24 +238,10 @@ def _notes(
 
 
 def _failed(evaluations: Sequence[tuple[int, Evaluation]]) -> list[str]:
-    """Says where episodes failed from outside, since their zeros would pass for the model's."""
+    """A note on episodes that failed from outside, since their zeros would pass for the model's."""
     failed = [(level, evaluation) for level, evaluation in evaluations if evaluation.faults]
     if not failed:
         return []
     counts = ", ".join(f"{e.faults} of {e.n} at level {level}" for level, e in failed)
-    return [
-        f"EPISODES FAILED FROM OUTSIDE and count as wrong: {counts}; the first: {failed[0][1].fault_examples[0]}"
-    ]
-
-
-def _unseen_noise(curve: PerturbedCurve) -> list[str]:
-    """Says at which levels noise had no room, since then the curve shows less noise than its axis."""
-    shown = [(point.level, point.figures["passages_shown"].value) for point in curve.points]
-    none = shown[0][1] or 0.0
-    short = [level for level, value in shown if value is not None and value - none < 0.9 * level]
-    if not short:
-        return []
-    return [
-        f"NOT ALL NOISE WAS SEEN at level {', '.join(map(str, short))}: there was no room for it (see: passages "
-        "shown); raise scale.max_passage_tokens and scale.max_context."
-    ]
+    first = failed[0][1].fault_examples[0]
+    return [f"EPISODES FAILED FROM OUTSIDE and count as wrong: {counts}; the first: {first}"]

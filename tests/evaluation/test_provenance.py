@@ -1,4 +1,4 @@
-"""Provenance: splits by name, stamps by what is recorded, runs that differ by seed only."""
+"""Provenance: stamps by recorded facts, and runs that differ by seed only."""
 
 from __future__ import annotations
 
@@ -10,33 +10,8 @@ from typing import Any
 import pytest
 
 from sleuth.errors import DataError
-from sleuth.evaluation.provenance import Run, is_training_split, run_of, stage_of, stamps
+from sleuth.evaluation.provenance import Run, run_of, stage_of, stamps
 from sleuth.evaluation.result import Leaks, load_evaluation
-
-
-@pytest.mark.parametrize(
-    ("part", "expected"),
-    [
-        ("factbook", True),
-        ("factbook:train", True),
-        ("factbook:dev", False),
-        ("factbook-distractor", True),
-        ("hotpotqa:data/hotpot_train_v1.1.json", True),
-        ("hotpotqa:data/hotpot_dev_distractor_v1.json", False),
-        ("musique:train/musique_ans_v1.0_dev.jsonl", False),
-        ("jsonl:train/part-0001.jsonl", True),
-        ("jsonl:train_dev.jsonl", False),
-        ("jsonl:C:\\data\\training\\a.jsonl", True),
-        ("jsonl:constraint.jsonl", False),
-        ("jsonl:trains.jsonl", False),
-        ("hub:hotpotqa/hotpot_qa/distractor:train[:100]@hotpotqa", True),
-        ("hub:team/train_data:validation@nq", False),
-        ("nq", False),
-        ("", False),
-    ],
-)
-def test_training_splits_by_name(part: str, expected: bool) -> None:
-    assert is_training_split(part) is expected
 
 
 def _run(**scale: Any) -> Run:
@@ -60,19 +35,21 @@ def test_leaks_are_stamped(evaluation: Any) -> None:
     assert stamps(leaky, Run()) == ("TRAINED ON: 2 of its 2 questions are among the training questions",)
 
 
-def test_training_data_is_stamped_unless_the_questions_themselves_were_checked(evaluation: Any) -> None:
+def test_training_data_is_stamped_unless_leaks_were_checked(evaluation: Any) -> None:
     run = _run(train_data="jsonl:a.jsonl+jsonl:dev.jsonl")
     assert stamps(evaluation, run) == ("TRAINED ON: jsonl:dev.jsonl is its training data",)
     assert stamps(replace(evaluation, leaks=Leaks(checked=True)), run) == ()
 
 
-def test_a_training_split_is_stamped_whoever_was_trained(evaluation: Any) -> None:
+def test_a_training_split_is_stamped_whatever_was_trained(evaluation: Any) -> None:
     asked = replace(evaluation, source="factbook:dev+hotpotqa:train.json")
     assert stamps(asked, Run()) == ("TRAINING SPLIT: hotpotqa:train.json",)
 
 
 @pytest.mark.parametrize(("every", "stamped"), [(5, True), ("5", True), (0, False), ("x", False)])
-def test_what_was_watched_during_training_is_stamped(evaluation: Any, every: object, stamped: bool) -> None:
+def test_questions_evaluated_during_training_are_stamped(
+    evaluation: Any, every: object, stamped: bool
+) -> None:
     run = _run(train_data="factbook:train", eval_data="jsonl:dev.jsonl", eval_every=every)
     expected = "SELECTED ON: jsonl:dev.jsonl was evaluated every 5 steps of its training"
     assert stamps(evaluation, run) == ((expected,) if stamped else ())
@@ -80,6 +57,7 @@ def test_what_was_watched_during_training_is_stamped(evaluation: Any, every: obj
 
 
 def test_the_run_is_the_folder_around_the_evaluation(evaluation: Any) -> None:
+    assert stage_of(evaluation) == "eval-search-r1"
     assert run_of(evaluation) == Run()
     assert Run().metrics() == []
     assert Run().identity == ""
@@ -95,11 +73,7 @@ def test_the_run_is_the_folder_around_the_evaluation(evaluation: Any) -> None:
     path.unlink()
 
 
-def test_the_stage_has_no_time(evaluation: Any) -> None:
-    assert stage_of(evaluation) == "eval-search-r1"
-
-
-def test_identity_leaves_only_the_seed_out(tmp_path: Path) -> None:
+def test_identity_ignores_only_the_seed(tmp_path: Path) -> None:
     def identity(**scale: Any) -> str:
         return Run(tmp_path, {"name": "a", "scale": scale}).identity
 
@@ -107,7 +81,7 @@ def test_identity_leaves_only_the_seed_out(tmp_path: Path) -> None:
     assert identity(seed=0, lr=1) != identity(seed=0, lr=2)
 
 
-def test_a_recipe_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_user_s_own_recipe_file(tmp_path: Path) -> None:
     def run(folder: str, code: str, *settings: str) -> Run:
         (tmp_path / folder).mkdir(exist_ok=True)
         (tmp_path / folder / "recipe.py").write_text(code, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Where an evaluation comes from: the training run around it, its seed, and whether its questions were trained or selected on.
+"""The training run of an evaluation: its recipe and seed, and whether its questions were trained or selected on.
 
-What is not recorded is not known, and is never guessed from names of folders.
+Only recorded facts count; nothing is guessed from names of folders.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Run:
 
     @property
     def scale(self) -> Mapping[str, Any]:
-        """Settings of the recipe's scale; of a user's own recipe file only those that were overridden."""
+        """Settings of the recipe's scale; for a user's own recipe file only the overrides."""
         if isinstance(scale := self.recipe.get("scale"), Mapping):
             return scale
         pairs = (str(setting).partition("=") for setting in self.recipe.get("settings", ()))
@@ -49,23 +49,20 @@ class Run:
     @property
     def seed(self) -> int | None:
         """The seed of training; None if it is not recorded."""
-        try:
-            return int(self.scale["seed"])
-        except (KeyError, TypeError, ValueError):
-            return None
+        seed = str(self.scale.get("seed", ""))
+        return int(seed) if re.fullmatch(r"-?\d+", seed) else None
 
     @property
     def identity(self) -> str:
-        """What two runs that differ in nothing but their seed have in common; "" if not known."""
+        """Everything recorded but the seed: equal for two seeds of one recipe; "" without a run."""
         if self.folder is None:
             return ""
-        plain = msgspec.json.decode(msgspec.json.encode(self.recipe))
-        if isinstance(plain.get("scale"), dict):
-            plain["scale"].pop("seed", None)
-        settings = [s for s in plain.get("settings", []) if not str(s).strip().startswith("scale.seed")]
+        scale = {name: value for name, value in self.scale.items() if name != "seed"}
+        others = [s for s in self.recipe.get("settings", ()) if not str(s).strip().startswith("scale.")]
         own = self.folder / OWN_RECIPE
         code = hashlib.sha256(own.read_bytes()).hexdigest() if own.is_file() else ""
-        return msgspec.json.encode([plain | {"settings": settings}, code], order="sorted").decode()
+        facts = dict(self.recipe) | {"scale": scale, "settings": others}
+        return msgspec.json.encode([facts, code], order="sorted").decode()
 
     def metrics(self) -> list[dict[str, Any]]:
         """Rows of metrics.jsonl; none if there is no such file."""
@@ -80,28 +77,22 @@ def run_of(evaluation: Evaluation) -> Run:
 
 
 def stage_of(evaluation: Evaluation) -> str:
-    """The name of an evaluation inside its run, without the time that `sleuth eval` puts behind it."""
+    """The name of an evaluation inside its run, without the time that `sleuth eval` appends."""
     return _STAMP.sub("", evaluation.folder.resolve().name)
 
 
-def is_training_split(part: str) -> bool:
-    """Whether one part of a source names a training split."""
-    return split_of(part) == "train"
-
-
 def stamps(evaluation: Evaluation, run: Run) -> tuple[str, ...]:
-    """Why the figures of an evaluation are not those of held-out questions; () if nothing says so."""
-    found = []
-    if evaluation.leaks.count:
+    """Reasons why the figures of an evaluation are not those of held-out questions; () if none is recorded."""
+    leaks, found = evaluation.leaks, []
+    if leaks.count:
         found.append(
-            f"TRAINED ON: {evaluation.leaks.count} of its {evaluation.n} questions "
-            "are among the training questions"
+            f"TRAINED ON: {leaks.count} of its {evaluation.n} questions are among the training questions"
         )
     asked, trained = _parts(evaluation.source), _parts(run.scale.get("train_data"))
     for part in asked:
-        if part in trained and not evaluation.leaks.checked:
+        if part in trained and not leaks.checked:
             found.append(f"TRAINED ON: {part} is its training data")
-        elif is_training_split(part):
+        elif split_of(part) == "train":
             found.append(f"TRAINING SPLIT: {part}")
     every = str(run.scale.get("eval_every", "0"))
     watched = [part for part in asked if part in _parts(run.scale.get("eval_data"))]
