@@ -6,8 +6,8 @@ answers are the same at every point, so that a figure always means the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import msgspec
 from sleuth.evaluation.figures import figure, interval, number, p_value
 from sleuth.evaluation.pages.charts import Series, line_chart
 from sleuth.evaluation.pages.report import notes_html, write_page
-from sleuth.evaluation.records import Key, Record
+from sleuth.evaluation.records import Key, Record, key_of
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.settings import rules_of
 from sleuth.evaluation.statistics import Difference, Estimate, bootstrap_mean, holm, paired_difference
@@ -28,6 +28,9 @@ from sleuth.types import Trajectory
 
 COMPARED = ("em", "f1", "refused", "wrong_answer", "unanswered")
 """Figures whose change from the first point is tested."""
+
+Column = dict[Key, float | None]
+"""One figure by question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +74,25 @@ class PerturbedCurve:
 
 
 def outcome(record: Record, name: str) -> float | None:
-    """Of one question: "refused", "wrong_answer" (an answer that is not right), "unanswered" (neither).
+    """1 if the question was "refused", got a "wrong_answer", or is "unanswered" (neither).
 
     They and `em` add up to 1. None for "wrong_answer" where the data set leaves the question out of EM.
     """
-    em = record.metrics.get("em")
-    is_refusal = record.ending == "refused"
+    em, is_refusal = record.metrics.get("em"), record.ending == "refused"
     has_answer = not is_refusal and bool((record.prediction or "").strip())
-    if name == "refused":
-        return float(is_refusal)
-    if name == "unanswered":
-        return float(not is_refusal and not has_answer)
-    return None if em is None else float(has_answer and not em)
+    if name == "wrong_answer":
+        return None if em is None else float(has_answer and not em)
+    return float(is_refusal if name == "refused" else not is_refusal and not has_answer)
 
 
 def followed(record: Record, wrong: Mapping[Key, str]) -> float | None:
     """1 if the answer is the wrong one that was planted; None where none was."""
     planted = wrong.get(record.key)
-    if planted is None:
-        return None
-    return exact_match(record.prediction, (planted,), rules_of(record.dataset))
+    return None if planted is None else exact_match(record.prediction, (planted,), rules_of(record.dataset))
 
 
 def passages_shown(trajectory: Trajectory) -> float | None:
-    """Passages in a search result, on average; None without a result."""
+    """Mean number of passages in a search result; None without a result."""
     sizes = [len(segment.hits) for segment in trajectory.segments if segment.hits]
     return sum(sizes) / len(sizes) if sizes else None
 
@@ -104,62 +102,57 @@ def saw_contradiction(trajectory: Trajectory) -> float:
     return float(any(MARK in hit.passage.id for hit in trajectory.hits))
 
 
-_SHOWN: dict[str, Callable[[Trajectory], float | None]] = {
+_OF_EPISODES: dict[str, Callable[[Trajectory], float | None]] = {
     "passages_shown": passages_shown,
     "contradicted": saw_contradiction,
 }
 
 
-def curve_point(
-    level: int, evaluation: Evaluation, names: Sequence[str], wrong: Mapping[Key, str]
-) -> tuple[Point, dict[str, dict[Key, float | None]]]:
-    """The point of one evaluation without differences yet, and its figures question by question."""
+def _columns(evaluation: Evaluation, names: Iterable[str], wrong: Mapping[Key, str]) -> dict[str, Column]:
+    """Figures of an evaluation, question by question, in the order of the keys."""
     records = sorted(evaluation.records(), key=lambda record: record.key)
-    values: dict[str, dict[Key, float | None]] = {}
-    for name in dict.fromkeys((*COMPARED, *names)):
-        if name in _SHOWN:
-            continue
-        values[name] = {record.key: _value(record, name, wrong) for record in records}
-    wanted = {name: shown for name, shown in _SHOWN.items() if name in names}
-    if wanted:
-        for trajectory in evaluation.trajectories():
-            key = trajectory.question.dataset, trajectory.question.id
-            for name, shown in wanted.items():
-                values.setdefault(name, {})[key] = shown(trajectory)
-    figures = {name: bootstrap_mean(list(column.values())) for name, column in values.items()}
-    return Point(level, evaluation.folder.name, evaluation.n, evaluation.faults, figures, {}, {}), values
 
+    def value(record: Record, name: str) -> float | None:
+        if name == "followed":
+            return followed(record, wrong)
+        return record.metrics[name] if name in record.metrics else outcome(record, name)
 
-def _value(record: Record, name: str, wrong: Mapping[Key, str]) -> float | None:
-    if name == "followed":
-        return followed(record, wrong)
-    return record.metrics[name] if name in record.metrics else outcome(record, name)
+    columns: dict[str, Column] = {
+        name: {r.key: value(r, name) for r in records} for name in names if name not in _OF_EPISODES
+    }
+    if wanted := [name for name in names if name in _OF_EPISODES]:
+        shown = {
+            key_of(episode.question): {name: _OF_EPISODES[name](episode) for name in wanted}
+            for episode in evaluation.trajectories()
+        }
+        columns |= {name: {r.key: shown[r.key][name] for r in records} for name in wanted}
+    return columns
 
 
 def points_of(
     evaluations: Sequence[tuple[int, Evaluation]], names: Sequence[str], wrong: Mapping[Key, str]
 ) -> tuple[Point, ...]:
     """Every evaluation as a point, compared with the first one."""
-    read = [curve_point(level, evaluation, names, wrong) for level, evaluation in evaluations]
-    (first, base), later = read[0], read[1:]
-    differences = [
-        {
-            name: paired_difference(list(base[name].values()), [values[name].get(key) for key in base[name]])
-            for name in COMPARED
+    wanted = dict.fromkeys((*COMPARED, *names))
+    base, *later = [_columns(evaluation, wanted, wrong) for _, evaluation in evaluations]
+    differences: list[dict[str, Difference]] = [{}]
+    for columns in later:
+        pairs = {
+            name: (base[name].values(), [columns[name].get(key) for key in base[name]]) for name in COMPARED
         }
-        for _, values in later
-    ]
-    adjusted = {name: holm([one[name].p_value for one in differences]) for name in COMPARED}
-    return (
-        first,
-        *(
-            replace(
-                point,
-                differences=differences[i],
-                adjusted={name: adjusted[name][i] for name in COMPARED},
-            )
-            for i, (point, _) in enumerate(later)
-        ),
+        differences.append({name: paired_difference(list(a), b) for name, (a, b) in pairs.items()})
+    adjusted = {name: [None, *holm([d[name].p_value for d in differences[1:]])] for name in COMPARED}
+    return tuple(
+        Point(
+            level=level,
+            folder=evaluation.folder.name,
+            n=evaluation.n,
+            faults=evaluation.faults,
+            figures={name: bootstrap_mean(list(column.values())) for name, column in columns.items()},
+            differences=differences[i],
+            adjusted={name: adjusted[name][i] for name in differences[i]},
+        )
+        for i, ((level, evaluation), columns) in enumerate(zip(evaluations, [base, *later], strict=True))
     )
 
 

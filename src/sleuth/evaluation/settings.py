@@ -1,6 +1,6 @@
-"""What a result depends on, as plain values: parts, limits, decoding, retrieval, questions, versions.
+"""The settings a result depends on, as plain values: parts, limits, decoding, retrieval, questions, versions.
 
-Two results may stand in one column only if these agree; a result file carries them all.
+Two results are comparable only if these agree; a result file carries them all.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PACKAGES = {
     "faiss": "faiss-cpu",
     "httpx": "httpx",
 }
-"""Whose versions are recorded: name in the result → distribution."""
+"""Name in the result → distribution whose version is recorded."""
 
 
 def settings_of(
@@ -71,7 +71,7 @@ def settings_of(
 
 
 def rules_of(dataset: str) -> Rules:
-    """The data set's rules; the default ones, so named in the result, for a data set of the user's own."""
+    """The data set's rules; the default ones, under that name, for a data set of the user's own."""
     try:
         return rules_for(dataset)
     except ConfigError:
@@ -84,7 +84,7 @@ def _rules(dataset: str) -> dict[str, str]:
 
 
 def fingerprint(questions: Sequence[Question]) -> str:
-    """SHA-256 over what is asked and accepted, whatever the order of the questions."""
+    """SHA-256 over questions and accepted answers, whatever their order."""
     rows = sorted((q.dataset, q.id, q.text, list(q.answers), q.answerable) for q in questions)
     return hashlib.sha256(repr(rows).encode("utf-8", "backslashreplace")).hexdigest()
 
@@ -111,35 +111,25 @@ def versions() -> dict[str, str]:
             found[name] = metadata.version(distribution)
         except metadata.PackageNotFoundError:
             continue
-    commit = source_commit(Path(sleuth.__file__).parent)
-    return found | ({"commit": commit} if commit else {})
-
-
-def source_commit(folder: Path) -> str:
-    """The commit of a checkout that tracks `folder`, with "+changes" if its files differ; "" if none does.
-
-    A package installed into an environment that lies inside somebody's repository is not tracked by it.
-    """
-    tracked = _git(folder, "ls-files", "--", ".")
-    if not tracked:
-        return ""
-    commit = _git(folder, "rev-parse", "HEAD")
-    return commit + ("+changes" if commit and _git(folder, "status", "--porcelain", "--", ".") else "")
+    folder = Path(sleuth.__file__).parent
+    # A package installed into an environment inside somebody's repository is not tracked by it.
+    if _git(folder, "ls-files", "--", "."):
+        commit = _git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty=+changes")
+        found |= {"commit": commit} if commit else {}
+    return found
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """What git prints; "" if git is not there or does not succeed."""
+    """The output of git; "" if it is not installed or fails."""
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Dotted names of settings that are not the same on both sides, in order."""
+    """Dotted names of the settings that differ, in order."""
     names: list[str] = []
     for key in sorted({*first, *second}):
         a, b = first.get(key), second.get(key)
