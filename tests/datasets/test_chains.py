@@ -46,7 +46,7 @@ def test_need_reads_well_after_i_need_to_find(question: str, need: str):
         ("Is it large?", "the answer for X"),
     ],
 )
-def test_what_is_asked_for(question: str, asked: str):
+def test_phrase_for_the_thing_asked_for(question: str, asked: str):
     assert asked_for(question, "X") == asked
 
 

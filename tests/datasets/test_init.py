@@ -1,10 +1,11 @@
 import json
+import lzma
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sleuth.datasets import DATASETS, load_questions
+from sleuth.datasets import DATASETS, default_corpus, load_questions
 from sleuth.datasets.base import DatasetReader
 from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
@@ -33,13 +34,14 @@ def test_a_plus_in_a_path_joins_nothing(save: Callable[..., Path]):
     assert len(load_questions(f"jsonl:{path}").questions) == 4
 
 
-def test_a_file_read_twice_is_read_once(save: Callable[..., Path]):
+def test_an_id_from_two_parts_is_read_once(save: Callable[..., Path]):
     path = save("one.jsonl", ROWS)
-    loaded = load_questions(f"jsonl:{path}+jsonl:{path.parent}/./one.jsonl")
-    assert len(loaded.questions) == 4
-    assert [(bad.line, bad.field) for bad in loaded.bad] == [(1, "id"), (2, "id"), (3, "id"), (4, "id")]
-    with pytest.raises(DataError, match="already read from"):
-        load_questions(f"jsonl:{path}+jsonl:{path.parent}/./one.jsonl", strict=True)
+    for other in (path, path.parent / "." / "one.jsonl"):
+        loaded = load_questions(f"jsonl:{path}+jsonl:{other}")
+        assert len(loaded.questions) == 4
+        assert [(bad.line, bad.field) for bad in loaded.bad] == [(i, "id") for i in (1, 2, 3, 4)]
+        with pytest.raises(DataError, match="already read from"):
+            load_questions(f"jsonl:{path}+jsonl:{other}", strict=True)
 
 
 def test_strict_stops_at_the_first_bad_record(save: Callable[..., Path]):
@@ -70,19 +72,24 @@ def test_a_spec_that_cannot_be_read(spec: str, kind: type[Exception], message: s
 
 
 def test_same_questions_from_json_array_and_compressed_lines(save: Callable[..., Path], tmp_path: Path):
-    import lzma
-
     packed = tmp_path / "p.jsonl.xz"
     packed.write_bytes(lzma.compress("\n".join(map(json.dumps, ROWS)).encode()))
     assert load_questions(f"jsonl:{packed}") == load_questions(f"jsonl:{save('a.json', ROWS)}")
 
 
-def test_the_same_source_twice_is_reported_not_doubled(tmp_path: Path):
-    path = tmp_path / "q.jsonl"
-    path.write_text('{"id": "1", "question": "Why?", "answers": ["x"]}\n')
-    loaded = load_questions(f"jsonl:{path}+jsonl:{path}")
-    assert len(loaded.questions) == 1
-    assert "already read" in loaded.bad[0].reason
+@pytest.mark.parametrize(
+    ("spec", "corpus"),
+    [
+        ("factbook", "factbook"),
+        ("factbook-distractor:train", "factbook"),
+        ("jsonl:a.jsonl+factbook:dev", "factbook"),
+        ("jsonl:factbook.jsonl", None),
+        ("hotpotqa:a.json+nq:b.jsonl", None),
+        ("", None),
+    ],
+)
+def test_default_corpus(spec: str, corpus: str | None):
+    assert default_corpus(spec) == corpus
 
 
 def test_a_negative_limit_is_refused():

@@ -16,15 +16,15 @@ def test_by_id_within_a_data_set_and_by_normalised_text():
         ask("2", "Where is Quen?"),
         ask("3", "???"),
     ]
-    assert find_leaks(train, evaluation) == [Leak("1", "nq", "1", "id"), Leak("9", "nq", "1", "question")]
+    assert find_leaks(train, evaluation) == [Leak("1", "nq", "id"), Leak("9", "nq", "question")]
 
 
-def test_numbers_of_nameless_files_are_no_leak():
+def test_equal_ids_of_unnamed_data_sets_are_no_leak():
     assert find_leaks([ask("1", "a?", "")], [ask("1", "b?", "")]) == []
     assert find_leaks([ask("1", "!!")], [ask("2", "??")]) == []
 
 
-def test_a_hundred_thousand_against_ten_thousand_takes_seconds():
+def test_time_is_linear():
     train = [
         ask(f"t{i}", f"Which of the {i} bridges over the river Lumme is the oldest?") for i in range(100_000)
     ]

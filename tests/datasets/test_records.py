@@ -1,26 +1,32 @@
-"""Whatever a record holds, it becomes a question or a bad record: nothing crashes, nothing is lost."""
+"""Any record becomes a question or a bad record, from files and from hub tables."""
 
 import copy
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sleuth.datasets.bamboogle import BamboogleReader
+from sleuth.datasets import load_questions
 from sleuth.datasets.base import BadRecord
-from sleuth.datasets.hotpotqa import HotpotQAReader
-from sleuth.datasets.jsonl import JSONLReader
-from sleuth.datasets.musique import MuSiQueReader
-from sleuth.datasets.nq import NQReader
-from sleuth.datasets.popqa import PopQAReader
-from sleuth.datasets.records import RecordReader
+from sleuth.datasets.benchmarks import (
+    BamboogleReader,
+    HotpotQAReader,
+    MuSiQueReader,
+    NQReader,
+    OwnReader,
+    PopQAReader,
+    TriviaQAReader,
+    TwoWikiReader,
+)
+from sleuth.datasets.records import HubSource, RecordReader, parse_source
 from sleuth.datasets.rows import Row
-from sleuth.datasets.triviaqa import TriviaQAReader
-from sleuth.datasets.twowiki import TwoWikiReader
-from sleuth.errors import DataError
+from sleuth.errors import ConfigError, DataError
 from sleuth.types import Question
+from support.benchmark_records import HOTPOT, MUSIQUE, TWOWIKI
 
 OWN = {
     "id": "a",
@@ -28,28 +34,11 @@ OWN = {
     "answers": ["x"],
     "paragraphs": [{"id": "p", "title": "T", "sentences": ["S is x."], "is_supporting": True}],
     "gold_ids": ["p"],
-    "decomposition": [{"question": "T >> x", "answer": "x", "paragraph_support_idx": 0}],
+    "decomposition": [{"question": "T >> x #1 #2", "answer": "x", "paragraph_support_idx": 0}],
     "evidences": [["T", "is", "x"]],
     "hops": [{"query": "T", "passage_id": "p"}],
     "kind": "bridge",
     "answerable": True,
-}
-HOTPOT = {
-    "_id": "h",
-    "question": "What is X of Y?",
-    "answer": "z",
-    "type": "bridge",
-    "supporting_facts": [["Y", 0], ["X", 0]],
-    "context": [["Y", ["Y has X."]], ["X", ["X is z."]]],
-}
-MUSIQUE = {
-    "id": "m",
-    "question": "What is it?",
-    "answer": "z",
-    "answer_aliases": ["zz"],
-    "answerable": True,
-    "paragraphs": [{"idx": 0, "title": "Y", "paragraph_text": "Y is z.", "is_supporting": True}],
-    "question_decomposition": [{"question": "Y >> #1 #2", "answer": "z", "paragraph_support_idx": 0}],
 }
 TRIVIA = {
     "Question": "q?",
@@ -57,12 +46,9 @@ TRIVIA = {
     "Answer": {"Value": "v", "Aliases": ["w"], "HumanAnswers": ["u"]},
 }
 LAYOUTS: list[tuple[RecordReader, dict[str, Any]]] = [
-    (JSONLReader(), OWN),
+    (OwnReader(), OWN),
     (HotpotQAReader(), HOTPOT),
-    (
-        TwoWikiReader(aliases={"Q1": ("b",)}),
-        {**HOTPOT, "answer_id": "Q1", "evidences": [["Y", "x", "X"], ["X", "is", "z"]]},
-    ),
+    (TwoWikiReader(aliases={"Q77": ("b",)}), TWOWIKI),
     (MuSiQueReader(), MUSIQUE),
     (NQReader(), {"question": "q?", "answer": ["a"]}),
     (NQReader(), {"id": "n", "question": "q?", "golden_answers": ["a"], "metadata": {"x": 1}}),
@@ -134,15 +120,15 @@ def check(question: Question) -> None:
 
 
 @pytest.mark.parametrize(("reader", "record"), LAYOUTS, ids=lambda value: type(value).__name__)
-def test_the_record_itself_is_good_and_its_repeat_is_not(reader: RecordReader, record: dict[str, Any]):
+def test_a_repeated_record_is_bad(reader: RecordReader, record: dict[str, Any]):
     first, second = reader.read([Row(1, record), Row(2, record)], "file")
     assert isinstance(first, Question)
-    if reader.question_of(record).id == "":  # no id of its own: the same text twice is two questions
+    if reader.question_of(record).id == "":  # without an id, the same text twice is two questions
         assert isinstance(second, Question)
         assert second.id == f"{first.id}-2"
-        return
-    assert isinstance(second, BadRecord)
-    assert second.field == "id"
+    else:
+        assert isinstance(second, BadRecord)
+        assert second.field == "id"
 
 
 @settings(max_examples=200, deadline=None)
@@ -166,3 +152,53 @@ def test_any_bytes_as_a_file(tmp_path_factory: pytest.TempPathFactory, content: 
     except DataError:
         return
     assert all(isinstance(result, BadRecord) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("nq_open:validation@nq", HubSource("nq_open", None, "validation", "nq")),
+        ("hotpotqa/hotpot_qa:train@hotpotqa", HubSource("hotpotqa/hotpot_qa", None, "train", "hotpotqa")),
+        ("a/b/distractor:train[:10%]@hotpotqa", HubSource("a/b", "distractor", "train[:10%]", "hotpotqa")),
+    ],
+)
+def test_a_hub_source_names_table_split_and_reader(text: str, source: HubSource):
+    assert parse_source(text) == source
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a/b", "a/b:train", "a/b@nq", "a/b:@nq", "a/b:train@", "a//c:train@nq", "a/b/c/d:train@nq"]
+)
+def test_a_malformed_hub_source(text: str):
+    with pytest.raises(ConfigError, match=r"hub:<dataset>\[/<config>\]:<split>@<reader>"):
+        parse_source(text)
+
+
+def test_the_reader_of_a_hub_source_must_exist_and_read_tables():
+    with pytest.raises(ConfigError, match="did you mean 'musique'"):
+        load_questions("hub:a/b:train@musiqe")
+    with pytest.raises(ConfigError, match="'factbook' does not read tables"):
+        load_questions("hub:a/b:train@factbook")
+
+
+def test_local_parquet_and_a_table_in_memory(musique: dict[str, Any], tmp_path: Path):
+    datasets = pytest.importorskip("datasets")
+    path = tmp_path / "dev.parquet"
+    table = datasets.Dataset.from_list([musique, {**musique, "id": "b", "question": ""}])
+    first, _ = MuSiQueReader().read((Row(i, record) for i, record in enumerate(table, 1)), "hub:test")
+    assert first == MuSiQueReader().question_of(musique)
+    table.to_parquet(str(path))
+    loaded = load_questions(f"musique:{path}")
+    assert loaded.questions == [first]
+    assert [(bad.line, bad.field) for bad in loaded.bad] == [(2, "question")]
+    path.write_bytes(b"PAR1 no parquet at all")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_questions(f"musique:{path}")
+
+
+def test_without_the_library_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    (tmp_path / "a.parquet").touch()
+    for spec in ("hub:a/b:train@nq", f"nq:{tmp_path / 'a.parquet'}"):
+        with pytest.raises(DataError, match=r"pip install '.*\[hub\]'"):
+            load_questions(spec)

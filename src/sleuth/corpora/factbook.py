@@ -1,4 +1,4 @@
-"""The World Factbook's passages: one for each field of each country, long fields in pieces."""
+"""Passages of the World Factbook: one for each field of each country, long fields in pieces."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sleuth import factbook
+from sleuth.checked import Checked, Positive
 from sleuth.corpora.base import Corpus, Report
-from sleuth.errors import ConfigError
 from sleuth.types import Passage
 
 
 @dataclass(frozen=True)
-class FactbookCorpus(Corpus):
+class FactbookCorpus(Checked, Corpus):
     """Titled passages such as "France: Capital"."""
 
-    max_words: int = factbook.MAX_WORDS
-    """Longest passage."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.max_words, bool) or not isinstance(self.max_words, int) or self.max_words < 1:
-            raise ConfigError(f"max_words must be a whole number of at least 1, not {self.max_words!r}")
+    max_words: Positive = factbook.MAX_WORDS
+    """Words of the longest passage."""
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        """By country code, then in the order of the files; nothing is ever skipped."""
+        """Every passage, by country code, then in the file's order."""
         return factbook.passages(self.max_words)

@@ -1,6 +1,6 @@
-"""Where questions come from: one reader per data set; `load_questions` understands "reader:source".
+"""Sources of questions: one reader for each data set; `load_questions` reads "reader:source".
 
-Readers and the files they need are described in docs/data.md.
+docs/data.md describes the readers and their files.
 """
 
 from __future__ import annotations
@@ -13,37 +13,46 @@ from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
 
 DATASETS = {
-    "2wiki": "sleuth.datasets.twowiki:TwoWikiReader",
-    "bamboogle": "sleuth.datasets.bamboogle:BamboogleReader",
+    "2wiki": "sleuth.datasets.benchmarks:TwoWikiReader",
+    "bamboogle": "sleuth.datasets.benchmarks:BamboogleReader",
     "factbook": "sleuth.datasets.factbook:FactbookReader",
-    "factbook-distractor": "sleuth.datasets.factbook_distractor:FactbookDistractorReader",
-    "hotpotqa": "sleuth.datasets.hotpotqa:HotpotQAReader",
-    "hub": "sleuth.datasets.hub:HubReader",
-    "jsonl": "sleuth.datasets.jsonl:JSONLReader",
-    "musique": "sleuth.datasets.musique:MuSiQueReader",
-    "nq": "sleuth.datasets.nq:NQReader",
-    "popqa": "sleuth.datasets.popqa:PopQAReader",
-    "triviaqa": "sleuth.datasets.triviaqa:TriviaQAReader",
+    "factbook-distractor": "sleuth.datasets.factbook:FactbookDistractorReader",
+    "hotpotqa": "sleuth.datasets.benchmarks:HotpotQAReader",
+    "hub": "sleuth.datasets.records:HubReader",
+    "jsonl": "sleuth.datasets.benchmarks:OwnReader",
+    "musique": "sleuth.datasets.benchmarks:MuSiQueReader",
+    "nq": "sleuth.datasets.benchmarks:NQReader",
+    "popqa": "sleuth.datasets.benchmarks:PopQAReader",
+    "triviaqa": "sleuth.datasets.benchmarks:TriviaQAReader",
 }
 """Name → class."""
 
 DEFAULT_SOURCE = {"factbook": "train", "factbook-distractor": "train"}
-"""Readers that bring their own data, and the split that their bare name means."""
+"""Readers that need no file → the split that their bare name means."""
 
-# A "+" joins only where another "reader:" (or a bare factbook) follows, so that paths may hold one.
+_DEFAULT_CORPUS = {"factbook": "factbook", "factbook-distractor": "factbook"}
+"""Reader → the corpus that its questions are about."""
+
+# A "+" joins only where another "reader:" (or a bare factbook) follows, since paths may contain one.
 _JOINT = re.compile(r"\+(?=[\w-]+:|(?:" + "|".join(DEFAULT_SOURCE) + r")(?:\+|$))")
 
 
 def parts_of(spec: str) -> list[str]:
-    """The "reader:source" parts of a spec, which a "+" joins."""
+    """The "reader:source" parts of a spec, joined by "+"."""
     return _JOINT.split(spec)
+
+
+def default_corpus(spec: str) -> str | None:
+    """Corpus that the questions of a spec are about, as `open_corpus` takes it; None if no part has one."""
+    readers = (part.strip().partition(":")[0] for part in parts_of(spec))
+    return next((_DEFAULT_CORPUS[reader] for reader in readers if reader in _DEFAULT_CORPUS), None)
 
 
 def load_questions(spec: str, *, strict: bool = False, limit: int | None = None) -> Loaded:
     """Questions of "factbook:train", "hotpotqa:path/to/file.json", "hub:…", or several joined by "+".
 
-    `limit` counts good questions over all parts. Bad records are listed, or raise DataError if
-    `strict`. ConfigError for an unknown reader, DataError for a source that cannot be read.
+    `limit` counts good questions over all parts. Bad records are listed, or raise DataError if `strict`.
+    Raises ConfigError for an unknown reader and DataError for a source that cannot be read.
     """
     if limit is not None and limit < 0:
         raise ConfigError(f"a limit must not be negative, not {limit}")
@@ -61,7 +70,7 @@ def load_questions(spec: str, *, strict: bool = False, limit: int | None = None)
             if first[0] == place:
                 loaded.questions.append(question)
                 continue
-            # Records and results are found by id: the same one from two sources would be two answers to one question.
+            # Results are found by id: one id from two sources would be two results for one question.
             bad = BadRecord(part, number, "id", f"{question.id!r} was already read from {first[1]}")
             if strict:
                 raise DataError(str(bad))

@@ -1,4 +1,4 @@
-"""Dataset readers: files or hub tables in, Questions out, bad records named and counted."""
+"""Dataset readers: files or hub tables in, Questions out, bad records listed with their place."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sleuth.types import Question
 
 
 class BadRecord(NamedTuple):
-    """One record that could not be used."""
+    """Record that is skipped."""
 
     file: str
     line: int
-    """1-based line, or record number for files that are one JSON array."""
+    """1-based line; in a JSON array or a table, the record's number."""
     field: str
     reason: str
 
@@ -27,20 +27,20 @@ class BadRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Questions of one file and what was left out."""
+    """Questions of one source and its bad records."""
 
     questions: list[Question]
     bad: list[BadRecord] = field(default_factory=list)
 
 
 class DatasetReader(ABC):
-    """Reads one data set's published formats."""
+    """Reads the published formats of one data set."""
 
     name: str
 
     @abstractmethod
     def records(self, path: Path) -> Iterator[Question | BadRecord]:
-        """Every record of the file, good or bad, in order."""
+        """Every record of the source, good or bad, in order."""
 
     def load(self, path: Path, *, strict: bool = False, limit: int | None = None) -> Loaded:
         """Read up to `limit` good questions; `strict` raises DataError at the first bad record."""

@@ -1,8 +1,8 @@
 """Gold paragraphs → the searches a person would make, one Hop each, in reasoning order.
 
-Used for scripted demonstrations and for measuring searches, never for scoring answers. A query
-holds only words that are known by then: from the question, and from the passages found before.
-Rules of thumb, not annotation: `docs/data.md` gives the share that reads well.
+Used for scripted demonstrations and for measuring searches, never for scoring answers. A query has
+only words that are known by then: from the question, and from the passages found before. These are
+heuristics, not annotation; `docs/data.md` gives their quality.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from sleuth.text import normalise
-from sleuth.types import Hop, Passage
+from sleuth.types import Hop, Passage, Question
 
+_MULTI_HOP = ("bridge", "comparison", "compositional", "inference", "bridge_comparison")
 _FILLERS = """
 a an and are as at be been being but by can could did do does for from had has have he her his how if in into is it
 its many much name no not of on one or other she than that the their them then there these they this those to was
@@ -36,8 +37,7 @@ _KIND = re.compile(
     re.I,
 )
 _VERBS = frozenset(("follows", "owns", "crosses", "shares border with"))
-# Wikidata's names of properties that nobody would type.
-_PLAIN = {
+_SEARCH_TERMS = {
     "located in the administrative territorial entity": "administrative area",
     "contains administrative territorial entity": "administrative areas",
     "located in or next to body of water": "body of water",
@@ -49,6 +49,7 @@ _PLAIN = {
     "educated at": "school",
     "instance of": "kind",
 }
+"""Name of a Wikidata property → search terms, where nobody would type the name."""
 _FIXED = {
     "when": "the date",
     "where": "the place",
@@ -59,30 +60,44 @@ _FIXED = {
 }
 
 
+def derived_hops(question: Question) -> tuple[Hop, ...]:
+    """Hops from the gold paragraphs and the kind of question; () if the kind is unknown."""
+    by_id = {passage.id: passage for passage in question.passages}
+    golds = [by_id[gold] for gold in question.gold_ids if gold in by_id]
+    is_multi_hop = question.kind in _MULTI_HOP
+    if not question.answers or len(golds) != len(question.gold_ids) or len(golds) != 1 + is_multi_hop:
+        return ()
+    if not is_multi_hop:
+        return single_hop(question.text, question.answers[0], golds[0])
+    if question.kind == "comparison":
+        return comparison_hops(question.text, golds)
+    return bridge_hops(question.text, question.answers[0], golds)
+
+
 def single_hop(question: str, answer: str, gold: Passage) -> tuple[Hop, ...]:
     """One search with the question's own words."""
     return (Hop(question.rstrip("? "), gold.id, answer, need_of(question)),)
 
 
 def comparison_hops(question: str, golds: Sequence[Passage]) -> tuple[Hop, ...]:
-    """Look up each thing compared, in the order in which the question names them."""
+    """One search for each thing compared, in the question's order."""
     asked = normalise(question)
     ordered = sorted(golds, key=lambda gold: _position(asked, _bare(gold.title)))
     return tuple(Hop(gold.title, gold.id, _bare(gold.title), _bare(gold.title)) for gold in ordered)
 
 
 def bridge_hops(question: str, answer: str, golds: Sequence[Passage]) -> tuple[Hop, ...]:
-    """Two paragraphs: first what the question describes, then what that leads to."""
+    """Two searches: what the question describes, then what that leads to."""
     first, last = _ordered(question, answer, golds)
     first_name, last_name = _bare(first.title), _bare(last.title)
     is_named = _names(question, first_name)
     is_last_named = _names(question, last_name)
     is_linked = is_last_named or _names(first.text, last_name) or _holds(first.text, _surname(last_name))
     query = words_about(question, first, without=last_name if is_last_named else "")
-    # A person cannot type a title that nothing has shown yet: then the first find is searched with.
+    # Nobody can type a title that no passage has shown yet: the first find is in the query instead.
     onward = last_name if is_linked else words_about(question, last, lead="" if is_named else first_name)
     found = first_name if not is_linked and not is_named else last_name
-    # The last article can be the answer itself: the search then only confirms what the first one said.
+    # If the last article is the answer itself, its search only confirms what the first one states.
     is_answer = normalise(last_name) == normalise(answer)
     asked = last_name if is_answer else asked_for(question, last_name if is_linked else first_name)
     return (
@@ -92,7 +107,7 @@ def bridge_hops(question: str, answer: str, golds: Sequence[Passage]) -> tuple[H
 
 
 def evidence_hops(evidences: Iterable[Sequence[str]], golds: Sequence[Passage]) -> tuple[Hop, ...]:
-    """One hop for each triple (subject, relation, object) that a gold paragraph is about (2Wiki).
+    """One hop for each triple (subject, relation, object) whose subject has a gold paragraph (2Wiki).
 
     () unless every gold paragraph gets one: half a chain would demonstrate a wrong search.
     """
@@ -108,7 +123,7 @@ def evidence_hops(evidences: Iterable[Sequence[str]], golds: Sequence[Passage]) 
 
 
 def decomposition_hops(steps: Sequence[tuple[str, str, str]]) -> tuple[Hop, ...]:
-    """(sub-question, passage id, answer) of each step (MuSiQue); "#1" stands for the first step's answer."""
+    """Hops of (sub-question, passage id, answer) steps (MuSiQue); "#1" refers to the first step's answer."""
     hops: list[Hop] = []
     answers = [answer for _, _, answer in steps]
     for i, (step, passage_id, answer) in enumerate(steps):
@@ -123,7 +138,7 @@ def decomposition_hops(steps: Sequence[tuple[str, str, str]]) -> tuple[Hop, ...]
 
 
 def words_about(question: str, passage: Passage, *, lead: str = "", without: str = "") -> str:
-    """`lead`, then the question's words that the passage shares, in their order; at most ten, names first."""
+    """Query of `lead` and the question's words that occur in the passage; at most ten words, names preferred."""
     there = {*_padded(passage.title).split(), *_padded(passage.text).split()}
     led = set(normalise(f"{lead} {without}").split())
     chosen: dict[str, str] = {}
@@ -138,9 +153,9 @@ def words_about(question: str, passage: Passage, *, lead: str = "", without: str
 
 
 def need_of(question: str, subjects: Sequence[str] = ()) -> str:
-    """What a question looks for, so that "I need to find …" reads well.
+    """Noun phrase or clause that completes "I need to find …".
 
-    `subjects` are names known to stand in it: they tell where "did X win" can be turned around.
+    `subjects` are names that occur in the question, around which "did X win" becomes "X did win".
     """
     text = " ".join(question.split()).rstrip("?. ")
     if found := re.match(rf"(?:what|who|which) (?:{_BE}) ((?:the|an?) .+)", text, re.IGNORECASE):
@@ -157,13 +172,13 @@ def need_of(question: str, subjects: Sequence[str] = ()) -> str:
 
 
 def asked_for(question: str, name: str) -> str:
-    """What a question asks for about `name`: "the date of birth of X", "the number of seats for X"."""
+    """Phrase for what a question asks about `name`: "the date of birth of X", "the number of seats for X"."""
     text = " ".join(question.split()).rstrip("?. ")
     if found := _ATTRIBUTE.search(text) or _KIND.search(text):
         return f"the {found[1]} of {name}"
     if found := _COUNTED.search(text):
         return f"the number of {found[1]} for {name}"
-    # "who" inside a sentence is rarely what it asks; at either end it is.
+    # A question word at either end is what the question asks; inside the sentence it rarely is.
     word = f"({'|'.join(_FIXED)})"
     asked = (
         re.match(rf"{word}\b", text, re.I)
@@ -174,13 +189,13 @@ def asked_for(question: str, name: str) -> str:
 
 
 def _by_subject(subjects: Sequence[str], golds: Sequence[Passage]) -> list[Passage | None]:
-    """The gold paragraph about each subject, found by its title."""
+    """Gold paragraph of each subject, found by its title."""
     by_title: dict[str, Passage] = {}
     for gold in golds:
         by_title.setdefault(normalise(gold.title), gold)
         by_title.setdefault(normalise(_bare(gold.title)), gold)
     found = [by_title.get(normalise(s)) or by_title.get(normalise(_bare(s))) for s in subjects]
-    # Wikidata may call a thing otherwise than its article: one subject and one paragraph left belong together.
+    # Wikidata's name may differ from the article's: the last subject and the last paragraph belong together.
     spare = [gold for gold in golds if gold not in found]
     nameless = {s for s, gold in zip(subjects, found, strict=True) if gold is None}
     if len(spare) == 1 and len(nameless) == 1:
@@ -189,8 +204,8 @@ def _by_subject(subjects: Sequence[str], golds: Sequence[Passage]) -> list[Passa
 
 
 def _relation_hop(subject: str, relation: str, passage_id: str, value: str) -> Hop:
-    """The search for one property, by its Wikidata name, of one thing."""
-    relation = _PLAIN.get(relation, relation)
+    """Search for one Wikidata property of one thing."""
+    relation = _SEARCH_TERMS.get(relation, relation)
     need = f"the {relation} of {subject}"
     if relation.endswith((" of", " by", " in", " after")):
         need = f"what {subject} is {relation}"
@@ -200,12 +215,12 @@ def _relation_hop(subject: str, relation: str, passage_id: str, value: str) -> H
 
 
 def _ordered(question: str, answer: str, golds: Sequence[Passage]) -> tuple[Passage, Passage]:
-    """The paragraph that leads on, then the one it leads to; the given order if nothing tells them apart."""
+    """The paragraph to find first, then the other; the given order if no sign distinguishes them."""
     one, two = golds
     names = _bare(one.title), _bare(two.title)
     signs = (
         (normalise(two.title) == normalise(answer)) - (normalise(one.title) == normalise(answer)),
-        _tells(two, answer) - _tells(one, answer),
+        _states(two, answer) - _states(one, answer),
         _names(question, names[0]) - _names(question, names[1]),
         _names(one.text, names[1]) - _names(two.text, names[0]),
     )
@@ -216,23 +231,23 @@ def _ordered(question: str, answer: str, golds: Sequence[Passage]) -> tuple[Pass
 
 
 def _described(question: str) -> str:
-    """The noun phrase by which a question describes what it does not name; "" if there is none."""
+    """Noun phrase that describes something the question does not name; "" if there is none."""
     clause = r"(?:whose|who|that|which|where|in which|of which|for which)"
     found = re.search(rf"\b(the|an?) ((?:[\w'’-]+ ){{1,4}}?{clause} [^,?]+)", question, re.IGNORECASE)
     return _shortened(f"the {found[2]}") if found else ""
 
 
 def _names(text: str, name: str) -> bool:
-    """Whether a text names something, "Odo Verrin's" included."""
+    """Whether a text contains a name, possessives such as "Odo Verrin's" included."""
     return _holds(text, name) or _holds(_without_possessives(text), name)
 
 
-def _tells(passage: Passage, answer: str) -> bool:
+def _states(passage: Passage, answer: str) -> bool:
     return _holds(passage.title, answer) or _holds(passage.text, answer)
 
 
 def _holds(text: str, name: str) -> bool:
-    """`sleuth.text.contains`, with each text normalised once: a chain asks six things of the same paragraph."""
+    """`sleuth.text.contains` with cached normalisation, since a chain checks one paragraph six times."""
     wanted = _padded(name)
     return wanted.strip() not in ("", "yes", "no") and wanted in _padded(text)
 
@@ -248,13 +263,13 @@ def _padded(text: str) -> str:
 
 
 def _surname(name: str) -> str:
-    """The last word of a name of several; articles write "James Arthur Lovell" where the title is "Jim Lovell"."""
+    """Last word of a longer name: articles write "James Arthur Lovell" where the title is "Jim Lovell"."""
     words = name.split()
     return words[-1] if len(words) > 1 and len(words[-1]) > 3 and words[-1][0].isupper() else ""
 
 
 def _bare(title: str) -> str:
-    """A title without its disambiguation: "Get Low (song)" is called "Get Low"."""
+    """Title without its disambiguation: "Get Low" of "Get Low (song)"."""
     return re.sub(r"\s*\([^()]*\)\s*$", "", title) or title
 
 
@@ -264,7 +279,7 @@ def _position(asked: str, name: str) -> int:
 
 
 def _filled(step: str, known: Sequence[str]) -> str:
-    """A sub-question with the answers it refers to; a reference to a later step stays as it is."""
+    """Sub-question with the answers it refers to; references to later steps are kept."""
     for number in range(len(known), 0, -1):
         step = step.replace(f"#{number}", known[number - 1])
     return step.strip()

@@ -1,170 +1,283 @@
-"""Sleuth's own record layout: `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?`.
+"""Layout: the names under which a record keeps the parts of a question, and the function that reads them.
 
-Paragraphs that say which of them support the answer (`paragraphs` with `is_supporting` or
-`supporting_sentences`) are understood too: the gold ids are then derived, and the hops where the
-record tells the kind of reasoning.
+Sleuth's own layout is `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?`.
+Published benchmarks differ from it mostly in names. Where a record has paragraphs that are marked as
+supporting, but no gold ids or hops, these are derived.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from sleuth.datasets import chains
-from sleuth.datasets.paragraphs import answer_or_answers_in, joined, passage_id, table
 from sleuth.fields import (
     FieldError,
     as_list,
     as_record,
     as_text,
+    decode_in,
+    first_in,
     flag_in,
     id_in,
     optional_text,
+    shown,
     text_in,
     texts,
-)
+)  # fmt: skip
 from sleuth.types import Hop, Passage, Question
 
-_MULTI_HOP = ("bridge", "comparison", "compositional", "inference", "bridge_comparison")
-_PASSAGES = ("passages", "paragraphs")
+_PLAIN_ANSWERS = ("answers", "answer", "Answer")
+"""Names under which a text is an answer itself; elsewhere it must be a JSON list."""
+_ALIASES = ("HumanAnswers", "Aliases", "aliases", "NormalizedAliases", "normalized_aliases")
+"""Lists of further answers in TriviaQA's answer objects."""
+_SLUG_LENGTH = 40
 
 
 class Paragraph(NamedTuple):
-    """A passage and whether it supports the answer."""
+    """A passage of a record."""
 
     passage: Passage
     is_gold: bool
+    number: int
+    """Number by which a decomposition refers to it."""
 
 
-def is_own_layout(record: Mapping[str, Any]) -> bool:
-    """Whether a record names its answers as ours do; no published format of a supported data set does."""
+@dataclass(frozen=True)
+class Layout:
+    """Field names; the first that a record has is read."""
+
+    id: Sequence[str] = ("id",)
+    question: Sequence[str] = ("question",)
+    answers: Sequence[str] = ("golden_answers", "answer")
+    """A list, a JSON list as text, one text, or TriviaQA's object of value and aliases."""
+    aliases: Sequence[str] = ()
+    """A list of further answers."""
+    kind: Sequence[str] = ()
+    paragraphs: Sequence[str] = ()
+    """Objects with `text` or `sentences`, marked by `is_supporting` or `supporting_sentences`."""
+    context: str = ""
+    """Table of titles and sentences; `supporting_facts` marks the gold titles."""
+    steps: str = "decomposition"
+    """Sub-questions in MuSiQue's form."""
+
+
+OWN = Layout(answers=("answers",), kind=("kind", "type"), paragraphs=("passages", "paragraphs"))
+
+
+def is_own(record: Mapping[str, Any]) -> bool:
+    """Whether a record names its answers as in Sleuth's own layout, which no supported benchmark does."""
     return isinstance(record.get("answers"), list | str) and "golden_answers" not in record
 
 
-def own_question(record: Mapping[str, Any], dataset: str = "") -> Question:
-    """The question of a record in our own layout. Raises FieldError."""
-    text = text_in(record, "question")
+def read_question(record: Mapping[str, Any], layout: Layout, dataset: str) -> Question:
+    """The question of a record, with the id "" if it has none. Raises FieldError."""
+    own_id, text = id_in(record, *layout.id), text_in(record, *layout.question)
     answerable = flag_in(record, "answerable", default=True)
-    answers = answer_or_answers_in(record, "answers") if answerable else ()
-    paragraphs = _paragraphs(record)
-    passages = {p.passage.id: p.passage for p in paragraphs}
-    gold_ids = _gold_ids(record, paragraphs) if answerable else ()
+    paragraphs = _paragraphs(record, layout)
+    passages = {paragraph.passage.id: paragraph.passage for paragraph in paragraphs}
     question = Question(
-        id=id_in(record, "id"),
+        id=own_id,
         text=text,
-        answers=answers,
+        answers=_answers(record, layout) if answerable else (),
         passages=tuple(passages.values()),
-        gold_ids=gold_ids,
+        gold_ids=_gold_ids(record, layout, paragraphs) if answerable else (),
         answerable=answerable,
-        kind=optional_text(record, "kind", "type"),
-        dataset=optional_text(record, "dataset") or dataset,
+        kind=optional_text(record, *layout.kind),
+        dataset=dataset,
     )
-    return replace(question, hops=_hops(record, question, paragraphs)) if answerable else question
+    return replace(question, hops=_hops(record, layout, question, paragraphs)) if answerable else question
 
 
-def chain_of(question: Question) -> tuple[Hop, ...]:
-    """Hops derived from the gold paragraphs and the kind of reasoning; () if the kind says nothing."""
-    by_id = {passage.id: passage for passage in question.passages}
-    golds = [by_id[gold] for gold in question.gold_ids if gold in by_id]
-    if not question.answers or not golds or len(golds) != len(question.gold_ids):
-        return ()
-    if len(golds) == 1 and question.kind not in _MULTI_HOP:
-        return chains.single_hop(question.text, question.answers[0], golds[0])
-    if len(golds) != 2 or question.kind not in _MULTI_HOP:
-        return ()
-    if question.kind == "comparison":
-        return chains.comparison_hops(question.text, golds)
-    return chains.bridge_hops(question.text, question.answers[0], golds)
+def short_hash(*parts: str) -> str:
+    """40 bits of SHA-256 in hex; parts are separated, so that ("a", "bc") differs from ("ab", "c")."""
+    whole = "\x00".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(whole).hexdigest()[:10]
 
 
-def evidence_chain(question: Question, evidences: object) -> tuple[Hop, ...]:
-    """Hops from 2Wiki's triples, else from the gold paragraphs."""
-    rows = table(evidences, "evidences", [("fact", "subject"), ("relation",), ("entity", "object")])
-    triples = [[as_text(cell, f"evidences[{i}]") for cell in row] for i, row in enumerate(rows)]
-    golds = [passage for passage in question.passages if passage.id in question.gold_ids]
-    return chains.evidence_hops(triples, golds) or chain_of(question)
+def passage_id(title: str, text: str) -> str:
+    """Title words and a hash of title and text: equal for equal paragraphs of any record."""
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower())[:_SLUG_LENGTH].strip("-") or "passage"
+    return f"{slug}-{short_hash(title, text)}"
 
 
-def steps_chain(steps: object, field: str, ids: Mapping[int, str]) -> tuple[Hop, ...]:
-    """Hops from MuSiQue's decomposition; `ids` maps a paragraph's index to its passage id.
+def table(value: object, field: str, columns: Sequence[Sequence[str]]) -> list[tuple[Any, ...]]:
+    """Rows of a nested table, one cell for each of `columns`, of which each lists the names it goes by.
 
-    () if a step's paragraph is not there: the chain would have a hole.
+    [[a, b], …] (published files), {"a": […], "b": […]} (Hugging Face columns), [{"a": …, "b": …}, …],
+    or one of these as a JSON string. Raises FieldError.
     """
-    found: list[tuple[str, str, str]] = []
-    for i, value in enumerate(as_list(steps, field)):
-        step = as_record(value, f"{field}[{i}]")
-        support = step.get("paragraph_support_idx")
-        if isinstance(support, bool) or not isinstance(support, int) or support not in ids:
-            return ()
-        found.append((text_in(step, "question"), ids[support], text_in(step, "answer")))
-    return chains.decomposition_hops(found)
-
-
-def _paragraphs(record: Mapping[str, Any]) -> list[Paragraph]:
-    """The record's paragraphs in order. Raises FieldError if one id stands for two texts."""
-    name = next((name for name in _PASSAGES if record.get(name) is not None), "")
-    if not name:
-        return []
-    found = [_paragraph(value, f"{name}[{i}]") for i, value in enumerate(as_list(record[name], name))]
-    texts_by_id: dict[str, Passage] = {}
-    for i, paragraph in enumerate(found):
-        if texts_by_id.setdefault(paragraph.passage.id, paragraph.passage) != paragraph.passage:
-            raise FieldError(f"{name}[{i}].id", f"{paragraph.passage.id!r} is another paragraph's id")
-    return found
-
-
-def _paragraph(value: object, field: str) -> Paragraph:
-    entry = as_record(value, field)
-    try:
-        title = optional_text(entry, "title")
-        sentences = entry.get("sentences")
-        text = (
-            text_in(entry, "text", "paragraph_text") if sentences is None else joined(sentences, "sentences")
+    if isinstance(value, str):
+        value = decode_in(value, field)
+    if isinstance(value, Mapping):
+        parts = [as_list(first_in(value, names), f"{field}.{names[0]}") for names in columns]
+        if len({len(part) for part in parts}) > 1:
+            raise FieldError(field, f"columns of different length: {[len(part) for part in parts]}")
+        return list(zip(*parts, strict=True))
+    rows = []
+    for i, row in enumerate(as_list(value, field)):
+        cells = (
+            [first_in(row, names) for names in columns]
+            if isinstance(row, Mapping)
+            else as_list(row, f"{field}[{i}]")
         )
-        if not text:
-            raise FieldError("sentences", "empty")
-        is_gold = flag_in(entry, "is_supporting", default=bool(entry.get("supporting_sentences")))
-        return Paragraph(Passage(id_in(entry, "id") or passage_id(title, text), title, text), is_gold)
+        if len(cells) < len(columns):
+            raise FieldError(f"{field}[{i}]", f"must have {len(columns)} parts, not {len(cells)}")
+        rows.append(tuple(cells[: len(columns)]))
+    return rows
+
+
+@contextmanager
+def _inside(field: str) -> Iterator[None]:
+    """Names a FieldError of a part by its place in the record: "text" → "passages[3].text"."""
+    try:
+        yield
     except FieldError as fault:
         raise FieldError(f"{field}.{fault.field}", fault.reason) from fault
 
 
-def _gold_ids(record: Mapping[str, Any], paragraphs: Sequence[Paragraph]) -> tuple[str, ...]:
+def _answers(record: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
+    """At least one answer, the canonical one first."""
+    name = next((name for name in layout.answers if record.get(name) is not None), layout.answers[-1])
+    value = record.get(name)
+    if isinstance(value, Mapping) and name != "answers":
+        with _inside(name):
+            lists = (texts(value[alias], alias) for alias in _ALIASES if value.get(alias) is not None)
+            found = (text_in(value, "Value", "value"), *(answer for each in lists for answer in each))
+    elif isinstance(value, str) and name in _PLAIN_ANSWERS and not _is_list(value):
+        found = (as_text(value, name),)
+    else:
+        found = texts(value, name)
+    if not found:
+        raise FieldError(name, "no answer")
+    aliases = first_in(record, layout.aliases)
+    others = () if aliases is None else texts(aliases, layout.aliases[0])
+    return tuple(dict.fromkeys((*found, *others)))
+
+
+def _is_list(text: str) -> bool:
+    """Whether a text is a JSON list; an answer may begin with a bracket too: "[sic] foo"."""
+    try:
+        return text.lstrip().startswith("[") and isinstance(decode_in(text, ""), list)
+    except FieldError:
+        return False
+
+
+def _paragraphs(record: Mapping[str, Any], layout: Layout) -> list[Paragraph]:
+    """The record's paragraphs in order. Raises FieldError if one id has two texts."""
+    if layout.context:
+        return _titled(record.get(layout.context), layout.context)
+    name = next((name for name in layout.paragraphs if record.get(name) is not None), "")
+    found: dict[str, Passage] = {}
+    paragraphs = []
+    for i, value in enumerate(as_list(record[name], name) if name else []):
+        entry = as_record(value, f"{name}[{i}]")
+        with _inside(f"{name}[{i}]"):
+            paragraph = _paragraph(entry, i)
+            if found.setdefault(paragraph.passage.id, paragraph.passage) != paragraph.passage:
+                raise FieldError("id", f"{paragraph.passage.id!r} is another paragraph's id")
+        paragraphs.append(paragraph)
+    return paragraphs
+
+
+def _paragraph(entry: Mapping[str, Any], place: int) -> Paragraph:
+    title, sentences = optional_text(entry, "title"), entry.get("sentences")
+    text = text_in(entry, "text", "paragraph_text") if sentences is None else joined(sentences, "sentences")
+    if not text:
+        raise FieldError("sentences", "empty")
+    is_gold = flag_in(entry, "is_supporting", default=bool(entry.get("supporting_sentences")))
+    index = entry.get("idx")
+    passage = Passage(id_in(entry, "id") or passage_id(title, text), title, text)
+    return Paragraph(passage, is_gold, index if isinstance(index, int) else place)
+
+
+def _titled(value: object, field: str) -> list[Paragraph]:
+    """HotpotQA's and 2Wiki's context, without repeats and empty paragraphs; gold is marked elsewhere."""
+    found: dict[str, Paragraph] = {}
+    rows = [] if value is None else table(value, field, [("title",), ("sentences", "content")])
+    for i, (title, sentences) in enumerate(rows):
+        name = as_text(title, f"{field}[{i}].title")
+        if text := joined(sentences, f"{field}[{i}].sentences"):
+            passage = Passage(passage_id(name, text), name, text)
+            found.setdefault(passage.id, Paragraph(passage, False, i))
+    return list(found.values())
+
+
+def joined(sentences: object, field: str) -> str:
+    """A paragraph's sentences as one text; "" if all are blank. Raises FieldError."""
+    parts = as_list(sentences, field)
+    for i, part in enumerate(parts):
+        if not isinstance(part, str):
+            raise FieldError(f"{field}[{i}]", f"must be text, not {shown(part)}")
+    whole = " ".join(stripped for part in parts if (stripped := part.strip()))
+    return as_text(whole, field) if whole else ""
+
+
+def _gold_ids(record: Mapping[str, Any], layout: Layout, paragraphs: Sequence[Paragraph]) -> tuple[str, ...]:
+    if layout.context:
+        return _supporting(record.get("supporting_facts"), paragraphs)
     if record.get("gold_ids") is None:
         return tuple(dict.fromkeys(p.passage.id for p in paragraphs if p.is_gold))
-    gold_ids = texts([_text_id(i) for i in as_list(record["gold_ids"], "gold_ids")], "gold_ids")
+    ids = (str(i) if type(i) is int else i for i in as_list(record["gold_ids"], "gold_ids"))
+    gold_ids = texts(list(ids), "gold_ids")
     given = {paragraph.passage.id for paragraph in paragraphs}
-    # Without given passages the ids are those of a corpus that is not here to be asked.
+    # Without given passages the ids are those of a corpus.
     if given and (unknown := [gold for gold in gold_ids if gold not in given]):
         raise FieldError("gold_ids", f"{unknown[0]!r} names no passage of the record")
     return gold_ids
 
 
-def _text_id(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+def _supporting(facts: object, paragraphs: Sequence[Paragraph]) -> tuple[str, ...]:
+    """Ids of the paragraphs that the facts name; () if one is missing, since half of the gold would count as all."""
+    rows = [] if facts is None else table(facts, "supporting_facts", [("title",), ("sent_id",)])
+    titles = [as_text(title, f"supporting_facts[{i}]") for i, (title, _) in enumerate(rows)]
+    # Reversed, so that the first paragraph of a title wins.
+    by_title = {p.passage.title: p.passage.id for p in reversed(paragraphs)}
+    ids = [by_title.get(title, "") for title in titles]
+    return tuple(dict.fromkeys(ids)) if all(ids) else ()
 
 
-def _hops(record: Mapping[str, Any], question: Question, paragraphs: Sequence[Paragraph]) -> tuple[Hop, ...]:
+def _hops(
+    record: Mapping[str, Any], layout: Layout, question: Question, paragraphs: Sequence[Paragraph]
+) -> tuple[Hop, ...]:
+    """The record's own hops, else those of its annotation, else those that the gold paragraphs suggest."""
     if record.get("hops") is not None:
-        given = {paragraph.passage.id for paragraph in paragraphs}
-        return tuple(_hop(v, f"hops[{i}]", given) for i, v in enumerate(as_list(record["hops"], "hops")))
-    if record.get("decomposition") is not None:
-        ids = {i: paragraph.passage.id for i, paragraph in enumerate(paragraphs)}
-        return steps_chain(record["decomposition"], "decomposition", ids)
+        given = {passage.id for passage in question.passages}
+        return tuple(_hop(hop, f"hops[{i}]", given) for i, hop in enumerate(as_list(record["hops"], "hops")))
+    if record.get(layout.steps) is not None:
+        return _step_hops(record[layout.steps], layout.steps, {p.number: p.passage.id for p in paragraphs})
+    golds = [passage for passage in question.passages if passage.id in question.gold_ids]
     if record.get("evidences") is not None:
-        return evidence_chain(question, record["evidences"])
-    return chain_of(question)
+        columns = [("fact", "subject"), ("relation",), ("entity", "object")]
+        rows = table(record["evidences"], "evidences", columns)
+        triples = [[as_text(cell, f"evidences[{i}]") for cell in row] for i, row in enumerate(rows)]
+        if hops := chains.evidence_hops(triples, golds):
+            return hops
+    return chains.derived_hops(question)
 
 
-def _hop(value: object, field: str, given: set[str]) -> Hop:
+def _hop(value: object, field: str, given: Collection[str]) -> Hop:
     entry = as_record(value, field)
-    try:
+    with _inside(field):
         passage = id_in(entry, "passage_id") or text_in(entry, "passage_id")
         if given and passage not in given:
             raise FieldError("passage_id", f"{passage!r} names no passage of the record")
         return Hop(
             text_in(entry, "query"), passage, optional_text(entry, "answer"), optional_text(entry, "need")
         )
-    except FieldError as fault:
-        raise FieldError(f"{field}.{fault.field}", fault.reason) from fault
+
+
+def _step_hops(value: object, field: str, ids: Mapping[int, str]) -> tuple[Hop, ...]:
+    """Hops of MuSiQue's decomposition; () if the paragraph of a step is missing."""
+    found = []
+    for i, step in enumerate(as_list(value, field)):
+        entry = as_record(step, f"{field}[{i}]")
+        support = entry.get("paragraph_support_idx")
+        if type(support) is not int or support not in ids:
+            return ()
+        found.append((text_in(entry, "question"), ids[support], text_in(entry, "answer")))
+    return chains.decomposition_hops(found)

@@ -1,4 +1,4 @@
-"""Leak check: evaluation questions that are among the training questions."""
+"""Leak check: evaluation questions that also occur in the training questions."""
 
 from __future__ import annotations
 
@@ -10,33 +10,29 @@ from sleuth.types import Question
 
 
 class Leak(NamedTuple):
-    """An evaluation question that was trained on."""
+    """Evaluation question that was trained on."""
 
     id: str
-    """Of the evaluation question."""
     dataset: str
-    train_id: str
-    """Of the training question it repeats."""
     by: Literal["id", "question"]
-    """What is the same: the id within one named data set, or the normalised question text."""
+    """Equal part: the id within one named data set, or the normalised text."""
 
 
 def find_leaks(train: Iterable[Question], evaluation: Iterable[Question]) -> list[Leak]:
     """At most one Leak for each evaluation question, in order. Linear in the number of questions.
 
-    Ids are compared within a data set of the same name, and not where the data set has none: 1, 2, 3
-    in two files of one's own are no sign of a leak.
+    Ids are compared within a named data set only: 1, 2, 3 in two files of a user are no sign of a leak.
     """
     ids: set[tuple[str, str]] = set()
-    texts: dict[str, str] = {}
+    texts: set[str] = set()
     for question in train:
         ids.add((question.dataset, question.id))
-        texts.setdefault(normalise(question.text), question.id)
+        texts.add(normalise(question.text))
     leaks: list[Leak] = []
     for question in evaluation:
         text = normalise(question.text)
         if question.dataset and (question.dataset, question.id) in ids:
-            leaks.append(Leak(question.id, question.dataset, question.id, "id"))
+            leaks.append(Leak(question.id, question.dataset, "id"))
         elif text and text in texts:
-            leaks.append(Leak(question.id, question.dataset, texts[text], "question"))
+            leaks.append(Leak(question.id, question.dataset, "question"))
     return leaks

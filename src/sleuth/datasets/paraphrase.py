@@ -1,8 +1,7 @@
-"""The same question in other words, by a few fixed rules that keep its meaning; no model is asked.
+"""Paraphrases of a question by a few fixed rules that keep its meaning, without a model.
 
-Three levels, each including those before: 1 other words (a table below), 2 also put as a request,
-3 also in lower case and without the question mark. Words that begin with a capital, and
-everything in quotation marks, are never replaced by others, since they may be names.
+Level 1 replaces words (tables below), level 2 also makes a request, and level 3 also removes capitals
+and the question mark. Capitalised words and quotations are never replaced, since they may be names.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _OPENINGS: tuple[tuple[str, str], ...] = (
     (r"In which\b", "In what"),
     (r"What is\b", "What's"),
 )
-"""How a question may begin → how else; the first that fits is taken."""
+"""Beginning of a question → another; the first match is used."""
 
 _WORDS: dict[str, str] = {
     "located in": "situated in",
@@ -57,7 +56,7 @@ _REQUESTS = (
 
 
 def paraphrase(question: Question, level: int) -> Question:
-    """The question with its text rewritten; id, answers and passages stay. ConfigError for an unknown level."""
+    """The question with another text; the rest is unchanged. Raises ConfigError for an unknown level."""
     if level not in LEVELS:
         raise ConfigError(f"there are paraphrases of levels {', '.join(map(str, LEVELS))}, not {level}")
     steps: tuple[Callable[[str], str], ...] = (
@@ -81,7 +80,7 @@ def _other_words(text: str) -> str:
 
 
 def _as_request(text: str, identity: str) -> str:
-    """Which request is drawn from the id."""
+    """A request around the text; the id decides which one."""
     digest = hashlib.blake2b(identity.encode("utf-8", "backslashreplace"), digest_size=1).digest()
     return _REQUESTS[digest[0] % len(_REQUESTS)].format(text.strip())
 

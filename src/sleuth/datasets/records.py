@@ -1,36 +1,37 @@
-"""RecordReader: one function, record → Question, makes a reader of files and of hub tables alike.
+"""Readers of records: files and Hugging Face hub tables → questions, by a layout.
 
-Every raw record comes out as a Question or as a BadRecord, in order; ids are unique in a source.
+Every record becomes a Question or a BadRecord, in order; ids are unique in a source.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
+from sleuth.datasets import DATASETS
 from sleuth.datasets.base import BadRecord, DatasetReader
-from sleuth.datasets.layout import is_own_layout, own_question
-from sleuth.datasets.paragraphs import short_hash
-from sleuth.datasets.rows import Row, file_rows
-from sleuth.fields import FieldError, as_record
+from sleuth.datasets.layout import OWN, Layout, is_own, read_question, short_hash
+from sleuth.datasets.rows import Row, file_rows, table_rows
+from sleuth.errors import ConfigError
+from sleuth.fields import FieldError, as_record, optional_text
+from sleuth.registry import resolve
 from sleuth.types import Question
 
 
 class RecordReader(DatasetReader):
-    """Reads a data set whose records are JSON objects or table rows.
+    """Reads a data set whose records are JSON objects or table rows, in its own layout or Sleuth's."""
 
-    Records in Sleuth's own layout are understood by every reader.
-    """
+    layout: ClassVar[Layout] = Layout()
 
     def records(self, path: Path) -> Iterator[Question | BadRecord]:
-        """Every record of the file. DataError if the file as a whole cannot be read."""
+        """Every record of the file. Raises DataError if the file cannot be read."""
         return self.read(file_rows(path), str(path))
 
     def read(self, rows: Iterable[Row | BadRecord], source: str) -> Iterator[Question | BadRecord]:
-        """Raw records → questions; `source` is what a bad record names as its file."""
+        """Raw records → questions; `source` is the file that bad records name."""
         first_seen: dict[str, int] = {}
         for row in rows:
             if isinstance(row, BadRecord):
@@ -49,19 +50,58 @@ class RecordReader(DatasetReader):
                 yield question
 
     def question_of(self, value: object) -> Question:
-        """One record's question, its id "" if it has none. Raises FieldError."""
+        """One record's question, with the id "" if it has none. Raises FieldError."""
         record = as_record(value, "record")
-        return own_question(record, self.name) if is_own_layout(record) else self.question(record)
+        if self.layout is OWN or is_own(record):
+            dataset = "" if self.layout is OWN else self.name
+            return read_question(record, OWN, optional_text(record, "dataset") or dataset)
+        metadata = record.get("metadata")  # where FlashRAG keeps the original fields
+        return self.published({**metadata, **record} if isinstance(metadata, Mapping) else record)
 
-    @abstractmethod
-    def question(self, record: Mapping[str, Any]) -> Question:
-        """The question of one record in the data set's published layout. Raises FieldError."""
+    def published(self, record: Mapping[str, Any]) -> Question:
+        """One record in the benchmark's layout. Raises FieldError."""
+        return read_question(record, self.layout, self.name)
 
-    def _derived_id(self, question: Question, taken: Mapping[str, int]) -> str:
-        """From the text, not from the place in the file: "record 7" of two splits is not one question."""
+    def _derived_id(self, question: Question, taken: Container[str]) -> str:
+        """Id from the text, not from the place in the file: "record 7" of two splits is not one question."""
         base = f"{self.name}-{short_hash(question.text)}"
-        derived, repeat = base, 1
-        while derived in taken:
-            repeat += 1
-            derived = f"{base}-{repeat}"
-        return derived
+        ids = (base if repeat == 1 else f"{base}-{repeat}" for repeat in count(1))
+        return next(each for each in ids if each not in taken)
+
+
+class HubSource(NamedTuple):
+    """Table on the Hugging Face hub, and the reader that knows its columns."""
+
+    dataset: str
+    """"owner/name", or "name" for the few without owner."""
+    config: str | None
+    split: str
+    """Such as "train"; a slice such as "train[:10%]" is downloaded whole instead of streamed."""
+    reader: str
+
+
+class HubReader(DatasetReader):
+    """Reads "hub:<dataset>[/<config>]:<split>@<reader>" with another reader's layout (extra `hub`)."""
+
+    name = "hub"
+
+    def records(self, path: Path) -> Iterator[Question | BadRecord]:
+        """Every row of the table. Raises ConfigError if the source is malformed or its reader takes no tables."""
+        source = parse_source(str(path))
+        reader = resolve("datasets", DATASETS, source.reader)()
+        if not isinstance(reader, RecordReader):
+            raise ConfigError(f"the reader {source.reader!r} does not read tables")
+        streams = "[" not in source.split
+        rows = table_rows(source.dataset, source.config, split=source.split, streaming=streams)
+        return reader.read(rows, f"hub:{path}")
+
+
+def parse_source(text: str) -> HubSource:
+    """The parts of "<dataset>[/<config>]:<split>@<reader>". Raises ConfigError."""
+    place, at, reader = text.rpartition("@")
+    name, colon, split = place.partition(":")
+    parts = name.split("/")
+    if not (at and colon and reader and split and all(parts) and len(parts) <= 3):
+        form = "hub:<dataset>[/<config>]:<split>@<reader>"
+        raise ConfigError(f"write a hub data set as {form}, not {'hub:' + text!r}")
+    return HubSource("/".join(parts[:2]), parts[2] if len(parts) == 3 else None, split, reader)

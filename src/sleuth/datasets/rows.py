@@ -1,13 +1,11 @@
-"""One source → its raw records, numbered: JSON arrays, JSON lines, CSV, TSV, Parquet, a Hugging Face table.
+"""Raw records of a file or a Hugging Face table, numbered.
 
-A record that cannot be decoded is a BadRecord; a source that cannot be read at all is a DataError.
+A record that cannot be decoded is a BadRecord; a source that cannot be read as a whole raises DataError.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,26 +15,25 @@ from sleuth.datasets.base import BadRecord
 from sleuth.errors import DataError
 from sleuth.files import check_file, decode_json, delimited, format_of, lines, whole
 
-_CONTAINERS = ("Data", "data")
 _FORMATS = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
 
 
 class Row(NamedTuple):
-    """One decoded record, not yet looked into."""
+    """One decoded record, not yet checked."""
 
     number: int
-    """1-based line; of a JSON array or a table, the record's number."""
+    """1-based line; in a JSON array or a table, the record's number."""
     value: Any
 
 
 def file_rows(path: Path) -> Iterator[Row | BadRecord]:
-    """Every record of a file, its format told by the suffix; .gz, .bz2 and .xz are unpacked on the way."""
+    """Every record of a file. The suffix gives the format; .gz, .bz2 and .xz are decompressed."""
     suffix = format_of(path)
     check_file(path)
     if suffix in (".jsonl", ".ndjson"):
         yield from _decoded(path, lines(path))
     elif suffix == ".json":
-        yield from _json_rows(path)
+        yield from _decoded(path, _json_records(path))
     elif suffix in (".csv", ".tsv"):
         yield from _csv_rows(path, "," if suffix == ".csv" else "\t")
     elif suffix == ".parquet":
@@ -54,16 +51,13 @@ def table_rows(dataset: str, config: str | None = None, **options: Any) -> Itera
             f"{error.name} is not installed, and hub and Parquet data need it: pip install '.[hub]' in the Sleuth checkout"
         ) from error
     try:
-        table = datasets.load_dataset(dataset, config, **options)
-        yield from enumerated(table)
+        for number, record in enumerate(datasets.load_dataset(dataset, config, **options), 1):
+            yield Row(number, record)
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        named = options.get("data_files", dataset)
-        raise DataError(f"{named}: the table cannot be read: {' '.join(str(error).split())[:300]}") from error
-
-
-def enumerated(records: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
-    """Records with their 1-based number; a `datasets.Dataset` is such an iterable."""
-    return (Row(number, record) for number, record in enumerate(records, 1))
+        source = options.get("data_files", dataset)
+        raise DataError(
+            f"{source}: the table cannot be read: {' '.join(str(error).split())[:300]}"
+        ) from error
 
 
 def _decoded(path: Path, numbered: Iterable[tuple[int, Any]]) -> Iterator[Row | BadRecord]:
@@ -74,60 +68,27 @@ def _decoded(path: Path, numbered: Iterable[tuple[int, Any]]) -> Iterator[Row | 
             yield BadRecord(str(path), number, "record", str(error))
 
 
-def _json_rows(path: Path) -> Iterator[Row | BadRecord]:
-    """A JSON array, an object that holds one under "data", or JSON lines under the name .json."""
-    data = whole(path)
-    if data.lstrip()[:1] == b"[":
-        return _array_rows(path, data)
+def _json_records(path: Path) -> Iterable[tuple[int, Any]]:
+    """Elements of an array, or of the array under "data" of an object, undecoded: all at once would take gigabytes.
+
+    A single object is one record; several lines of objects are JSON lines. Raises DataError if the
+    file is damaged: a part of a benchmark must not pass for the whole.
+    """
+    data = whole(path).strip()
     try:
-        parts = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _not_one_object(path, data)
-    held = (bytes(parts[name]) for name in _CONTAINERS if name in parts)
-    array = next((content for content in held if content[:1] == b"["), None)
-    return _decoded(path, [(1, data)]) if array is None else _array_rows(path, array)
-
-
-def _not_one_object(path: Path, data: bytes) -> Iterator[Row | BadRecord]:
-    """JSON lines if the first line stands alone; else a broken container, whose intact part is read."""
-    first = data.strip().partition(b"\n")[0].strip()
-    array = re.search(rb'"[Dd]ata"\s*:\s*\[', data)
-    if array is None or first[-1:] == b"}":
-        return _decoded(path, lines(path))
-    return _salvaged(path, data[array.end() - 1 :])
-
-
-def _array_rows(path: Path, data: bytes) -> Iterator[Row | BadRecord]:
-    """Elements one by one: all of HotpotQA decoded at once would take gigabytes."""
-    try:
-        elements = msgspec.json.decode(data, type=list[msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _salvaged(path, data)
-    return _decoded(path, enumerate(elements, 1))
-
-
-def _salvaged(path: Path, data: bytes) -> Iterator[Row | BadRecord]:
-    """What a broken array holds before the break, then the break."""
-    # Bytes that are not UTF-8 come through as lone surrogates, so that only their record is lost.
-    text = data.decode("utf-8", "surrogateescape")
-    decoder = json.JSONDecoder()
-    position, number = text.index("[") + 1, 1
-    while True:
-        position = _skip(text, position, " \t\r\n" if number == 1 else " \t\r\n,")
-        try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError) as error:
-            reason = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"
-            yield BadRecord(str(path), number, "record", f"{reason}; the rest of the file cannot be read")
-            return
-        yield from _decoded(path, [(number, json.dumps(value).encode())])
-        number += 1
-
-
-def _skip(text: str, position: int, characters: str) -> int:
-    while position < len(text) and text[position] in characters:
-        position += 1
-    return position
+        held = msgspec.json.decode(data, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
+        if isinstance(held, dict):
+            arrays = (held[name] for name in ("Data", "data") if name in held)
+            array = next((content for content in arrays if bytes(content)[:1] == b"["), None)
+            held = (
+                [msgspec.Raw(data)] if array is None else msgspec.json.decode(array, type=list[msgspec.Raw])
+            )
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        # The first line alone decides: an object that ends there begins JSON lines.
+        if (data[:1] != b"[" and data.partition(b"\n")[0].strip()[-1:] == b"}") or not data:
+            return lines(path)
+        raise DataError(f"{path}: not JSON: {error}") from error
+    return enumerate(held, 1)
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[Row | BadRecord]:

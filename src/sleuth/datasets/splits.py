@@ -1,4 +1,4 @@
-"""Which split a source of questions is, by its name alone: nothing else tells a test set from a dev set."""
+"""Split of a source of questions, from its name: nothing else distinguishes a test set from a dev set."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _WORDS: tuple[tuple[Split, frozenset[str]], ...] = (
     ("dev", frozenset({"dev", "devel", "valid", "validation", "val"})),
     ("train", frozenset({"train", "training"})),
 )
-"""The first that fits decides, so that "test_dev" is not selected on and "train_dev" is held out."""
+"""Words that name each split; the first match counts, so that "test_dev" is a test set and "train_dev" a dev set."""
 
 
 def split_of(part: str) -> Split:
-    """The split that one "reader:source" part of a spec names; "" if it names none.
+    """Split that one "reader:source" part of a spec names; "" if it names none.
 
-    The last piece of its path that names a split decides, so that "train/dev.json" is a dev split.
+    The last component of the path that names a split counts: "train/dev.json" is a dev split.
     """
     reader, _, place = part.strip().partition(":")
     place = place.strip() or DEFAULT_SOURCE.get(reader, "")
@@ -35,5 +35,5 @@ def split_of(part: str) -> Split:
 
 
 def not_for_selection(spec: str) -> list[str]:
-    """The parts of a spec on which no checkpoint may be selected: those not named dev or valid."""
+    """Parts of a spec on which no checkpoint may be selected: those not named dev or valid."""
     return [part.strip() for part in parts_of(spec) if split_of(part) != "dev"]

@@ -1,8 +1,7 @@
-"""A wrong answer of the same type for a question: another question's answer, chosen by rule.
+"""Wrong answers of the right type: the answer of another question, chosen by rule.
 
-Same type: both numbers, years, dates, names or phrases; and where there is such a question, asked for
-by the same words ("which film", "who") and as long. Yes and no have no wrong answer here: no passage
-says them.
+Types are number, year, date, name and phrase. Questions with the same words ("which film", "who") and
+answers of the same length are preferred. Yes and no get no wrong answer, since no passage states them.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ _YEAR = re.compile(r"[12]\d{3}")
 _MONTH = re.compile(r"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
 _ASKED = re.compile(r"\b(who|whom|whose|where|when|which|what|how)\b\W*(\w*)")
 _TRIED = 50
-"""Candidates looked at for one question before it is given up."""
+"""Candidates tried for one question."""
 
 
 def answer_type(answer: str) -> str:
-    """ "closed" (yes or no), "year", "number", "date", "name", "phrase", or "" for nothing."""
+    """ "closed" (yes or no), "year", "number", "date", "name", "phrase", or "" for an empty answer."""
     words = normalise(answer).split()
     if not words:
         kind = ""
@@ -39,11 +38,10 @@ def answer_type(answer: str) -> str:
 
 
 def wrong_answers(questions: Sequence[Question]) -> dict[tuple[str, str], str]:
-    """(data set, id) → wrong answer, for the answerable questions that have one; the same in every run.
+    """(data set, id) → wrong answer, for the answerable questions that have one; deterministic.
 
-    Candidates are asked for by the same question word and the word behind it, else by the same
-    question word and have as many words, else only the latter, else only the type. None agrees with
-    an accepted answer, in whole or in part, or stands in the question.
+    Candidates share the question word and the word after it; else the question word and the answer's
+    length; else the length; else only the type. None overlaps an accepted answer or the question.
     """
     known = [q for q in questions if q.answerable and q.answers]
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -60,7 +58,7 @@ def wrong_answers(questions: Sequence[Question]) -> dict[tuple[str, str], str]:
 
 
 def _keys(question: Question) -> list[tuple[str, ...]]:
-    """What candidates are grouped by, closest first; none for an answer that cannot be replaced."""
+    """Keys of the groups of candidates, closest first; none for an answer that cannot be replaced."""
     kind = answer_type(question.answers[0])
     if kind in ("", "closed"):
         return []
@@ -72,7 +70,7 @@ def _keys(question: Question) -> list[tuple[str, ...]]:
 
 
 def _pick(question: Question, candidates: Sequence[str]) -> str:
-    """The first candidate from a place drawn from the question's id that is really another answer; "" if none."""
+    """First candidate that is really another answer, from a place that the id decides; "" if none."""
     digest = hashlib.blake2b(question.id.encode("utf-8", "backslashreplace"), digest_size=8).digest()
     start = int.from_bytes(digest, "big") % len(candidates)
     turned = (candidates[(start + i) % len(candidates)] for i in range(min(_TRIED, len(candidates))))

@@ -1,158 +1,105 @@
-"""Clues: ways to speak of a country without naming it, each with the search that resolves it.
+"""Clues: descriptions of a country that do not name it, each with the searches that resolve it.
 
-A clue names exactly one of all the countries and territories of the Factbook, and does not give
-its country away by sharing a word with it ("the country whose capital is Kuwait City").
+A clue fits exactly one of all countries and territories of the Factbook. It shares no word with the
+country's name ("the country whose capital is Kuwait City").
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
-from sleuth import factbook
-from sleuth.datasets.factbook_questions.attributes import ATTRIBUTES, Attribute, slug
-from sleuth.datasets.factbook_questions.countries import Country, named, plain
-from sleuth.datasets.factbook_questions.facts import Fact, fact
-from sleuth.factbook import Entry
+from sleuth.datasets.factbook_questions.attributes import ATTRIBUTES, slug, table
+from sleuth.datasets.factbook_questions.facts import RELATIONS, Country, Fact, everywhere, fact, named
+from sleuth.datasets.factbook_questions.readings import plain
 from sleuth.text import normalise
 from sleuth.types import Hop
 
 
-@dataclass(frozen=True)
-class Clue:
-    """A description that stands for a country."""
+class Clue(NamedTuple):
+    """Phrase for a country."""
 
     country: Country
     slug: str
-    """For ids."""
+    """Part of question ids that identifies country and clue."""
     phrase: str
     """Such as "the country whose capital is Ouagadougou"."""
-    hops: tuple[Hop, ...]
-    """The searches that lead to the country."""
+    hops: tuple[Hop, ...] = ()
+    """Searches that lead to the country; empty if the phrase is its name."""
 
 
-IDENTIFYING = {
-    "capital": "the country whose capital is {}",
-    "internet country code": "the country whose internet country code is {}",
-    "national anthem": 'the country whose national anthem is "{}"',
-    "highest point": "the country whose highest point is {}",
-    "lowest point": "the country whose lowest point is {}",
-    "date of independence": "the country that became independent on {}",
-    "national symbol": "the country whose national symbol is {}",
-    "currency": "the country that uses {} as its currency",
-    "aircraft registration prefix": "the country whose aircraft registration prefix is {}",
-    "head of state": "the country whose head of state is {}",
-    "prime minister": "the country whose prime minister is {}",
-    "local name of the legislature": 'the country whose legislature is locally called "{}"',
-    "former name": "the country formerly known as {}",
-    "local short name": "the country known locally as {}",
-    "most populous city": "the country whose most populous city is {}",
-}
-"""Attributes that tell countries apart → how they describe one."""
+DESCRIPTIONS = {row["noun"]: row for row in table("clues.tsv")}
+"""Attribute → phrase of its clue, search terms before the value, and pattern of the values that need an article."""
+_STOP_WORDS = {".at", ".be", ".by", ".do", ".in", ".is", ".it", ".to", ".ve", "Island"}
+"""Values that BM25 cannot search for."""
 
-_SEARCH = {
-    "capital": "capital name",
-    "currency": "exchange rates currency",
-    "head of state": "chief of state",
-    "local name of the legislature": "legislature name",
-}
-"""What is typed before the value, where that is not what is typed behind a country's name."""
 
-_HOPELESS = {".at", ".be", ".by", ".do", ".in", ".is", ".it", ".to", ".ve", "Island"}
-"""Values that a search engine takes for common words."""
-
-RELATIONS = ("neighbor with the longest border", "main export partner", "main import partner", "former ruler")
-"""Attributes whose value is another country; what they need describes it."""
+def by_name(country: Country) -> Clue:
+    """The country's own name, in place of a clue."""
+    return Clue(country, country.code, country.the)
 
 
 @cache
 def fact_clues(country: Country) -> tuple[Clue, ...]:
     """Clues by facts that no other country or territory shares."""
     found = []
-    for noun, phrase in IDENTIFYING.items():
-        known = fact(country.code, noun)
-        if known is None or known.value in _HOPELESS or gives_away(known) or not _is_unique(known):
+    for noun, row in DESCRIPTIONS.items():
+        given = fact(country, noun)
+        if given is None or given.value in _STOP_WORDS or gives_away(given) or not _is_unique(given):
             continue
-        attribute = ATTRIBUTES[noun]
-        described = phrase.format(_in_sentence(known))
-        hop = Hop(
-            f"{_SEARCH.get(noun, attribute.search)} {known.value}", known.passage.id, country.name, described
+        value = re.sub(r"^The ", "the ", given.value)
+        described = row["phrase"].format(
+            f"the {value}" if re.fullmatch(row["with_article"], value) else value
         )
-        found.append(Clue(country, attribute.slug, described, (hop,)))
+        hop = Hop(f"{row['search']} {given.value}", given.passage.id, country.name, described)
+        found.append(Clue(country, f"{country.code}-{slug(noun)}", described, (hop,)))
     return tuple(found)
 
 
-def relation_clues(members: Sequence[Country]) -> Iterator[Clue]:
-    """Clues by a relation to a named country; both countries are members."""
+def relation_clues(members: Sequence[Country], *, chained: bool = False) -> Iterator[Clue]:
+    """Clues by a relation to another member, which is named or, if `chained`, described by a clue itself."""
     for source in members:
-        for noun, phrase, target, known in _relations(source, members):
-            yield Clue(target, f"{slug(noun)}-{source.code}", phrase.format(source.the), (known.hop(),))
+        for origin in fact_clues(source) if chained else [by_name(source)]:
+            for given, target in _relations(source, members):
+                hops = origin.hops
+                if all(
+                    hop.passage_id != given.passage.id and target.name not in origin.phrase for hop in hops
+                ):
+                    phrase = ATTRIBUTES[given.noun].need.format(origin.phrase)
+                    identity = f"{target.code}-{slug(given.noun)}-{origin.slug}"
+                    yield Clue(target, identity, phrase, (*hops, given.hop))
 
 
-def chained_clues(members: Sequence[Country]) -> Iterator[Clue]:
-    """Clues by a relation to a country that is itself only described: two searches."""
-    for source in members:
-        for first in fact_clues(source):
-            for noun, phrase, target, known in _relations(source, members):
-                if known.passage.id != first.hops[0].passage_id and target.name not in first.phrase:
-                    identity = f"{slug(noun)}-{source.code}-{first.slug}"
-                    yield Clue(target, identity, phrase.format(first.phrase), (*first.hops, known.hop()))
+def _relations(source: Country, members: Sequence[Country]) -> Iterator[tuple[Fact, Country]]:
+    """Facts whose value is another member, and that member."""
+    for given in (fact(source, noun) for noun in RELATIONS):
+        target = named(given.value) if given else None
+        if given and target and target is not source and target in members:
+            yield given, target
 
 
-def _relations(source: Country, members: Sequence[Country]) -> Iterator[tuple[str, str, Country, Fact]]:
-    for noun in RELATIONS:
-        known = fact(source.code, noun)
-        target = named(known.value) if known else None
-        if known and target and target is not source and target in members:
-            yield noun, ATTRIBUTES[noun].need, target, known
-
-
-_ARTICLE = {
-    "lowest point": r".* (Rivers?|River delta|Nile|Depression|Sea|Strait|Darya)|(Bay|Gulf) of .*",
-    "national symbol": r"(?!Mount).*",
-    "former name": r".* (Republic|Coast|Islands|Hebrides|State|Protectorate|Indies|Philippines)",
-}
-"""Values that take an article inside a sentence."""
-
-
-def _in_sentence(known: Fact) -> str:
-    """The value as it stands inside a sentence: "the Mekong River"."""
-    value = re.sub(r"^The ", "the ", known.value)
-    return f"the {value}" if re.fullmatch(_ARTICLE.get(known.noun, "-"), value) else value
-
-
-def gives_away(known: Fact) -> bool:
+def gives_away(given: Fact) -> bool:
     """Whether the value shares the beginning of a word with the country's name or adjective."""
-    adjective = fact(known.country.code, "nationality adjective")
-    own = f"{known.country.name} {adjective.value if adjective else ''}"
-    return bool(_beginnings(known.value) & _beginnings(own))
+    adjective = fact(given.country, "nationality adjective")
+    own = f"{given.country.name} {adjective.value if adjective else ''}"
+    return bool(_beginnings(given.value) & _beginnings(own))
 
 
 def _beginnings(text: str) -> set[str]:
     return {word[:4] for word in normalise(plain(text)).split() if len(word) > 3}
 
 
-def _is_unique(known: Fact) -> bool:
-    """Whether no other entry mentions the value at the same place, be it as one of several."""
-    value = f" {normalise(known.value)} "
-    texts = _texts(ATTRIBUTES[known.noun])
-    return not any(value in text for code, text in texts if code != known.country.code)
+def _is_unique(given: Fact) -> bool:
+    """Whether no other entry mentions the value in the same field, alone or in a list."""
+    value = f" {normalise(given.value)} "
+    return not any(value in text for code, text in _texts(given.noun) if code != given.country.code)
 
 
 @cache
-def _texts(attribute: Attribute) -> tuple[tuple[str, str], ...]:
+def _texts(noun: str) -> tuple[tuple[str, str], ...]:
     """(code, normalised text) of an attribute for all countries and territories."""
-    return tuple(
-        (
-            code,
-            f" {normalise(Country(code, '', (), {attribute.field: entry}).part(attribute.field, attribute.part))} ",
-        )
-        for code, entry in _entries(attribute.field).items()
-    )
-
-
-@cache
-def _entries(field: str) -> dict[str, Entry]:
-    return {entry.code: entry for entry in reversed(factbook.entries()) if entry.field == field}
+    attribute = ATTRIBUTES[noun]
+    texts = ((country.code, country.part(attribute.field, attribute.part)) for country in everywhere())
+    return tuple((code, f" {normalise(text)} ") for code, text in texts if text)

@@ -1,4 +1,4 @@
-"""What every kind of question is put together with."""
+"""Question and family of questions, as every kind builds them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from sleuth.types import Hop, Question
 
 Family = Iterator[Question]
-"""Questions of one wording, in random order; kinds draw from their families in turns."""
+"""Questions of one wording in random order; a kind draws from its families in turns."""
 
 
 def question(kind: str, slug: str, text: str, answers: Sequence[str], hops: Sequence[Hop]) -> Question:
-    """A Factbook question; it is answerable exactly if there are answers."""
+    """Factbook question; without answers it is unanswerable."""
     gold = tuple(dict.fromkeys(hop.passage_id for hop in hops))
     identity = f"factbook-{kind}-{slug}".replace(" ", "-")
     return Question(identity, text, tuple(answers), (), gold, bool(answers), tuple(hops), kind, "factbook")
@@ -19,19 +19,13 @@ def question(kind: str, slug: str, text: str, answers: Sequence[str], hops: Sequ
 
 def in_turns(families: Iterable[Family], most: int) -> list[Question]:
     """Up to `most` questions, one from each family in turn, without repeating an id or a text."""
-    waiting = list(families)
-    ids: set[str] = set()
-    texts: set[str] = set()
-    found: list[Question] = []
+    waiting, seen, found = list(families), set[str](), list[Question]()
     while waiting and len(found) < most:
-        still = []
-        for family in waiting:
-            new = next((q for q in family if q.id not in ids and q.text not in texts), None)
+        for family in list(waiting):
+            new = next((q for q in family if q.id not in seen and q.text not in seen), None)
             if new is None:
+                waiting.remove(family)
                 continue
-            still.append(family)
-            ids.add(new.id)
-            texts.add(new.text)
+            seen |= {new.id, new.text}
             found.append(new)
-        waiting = still
     return found[:most]

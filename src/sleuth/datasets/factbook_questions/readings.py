@@ -1,28 +1,26 @@
-"""Text of a Factbook field → a short answer, or None where the field holds none that is short and clear.
+"""Readers: text of a Factbook field → a short answer, or None where the field has no single clear one.
 
-Every value stands in the text word for word (letter case aside). What a reader refuses is never
-asked about: lists where one answer is wanted, remarks, "none" and "NA", negative figures (whose
-sign the SQuAD normaliser deletes), and anything a person could read in two ways.
+Every value occurs in the text word for word, apart from letter case. Readers refuse lists where one
+answer is wanted, remarks, "none" and negative figures: the SQuAD normaliser would delete the sign.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
-
-from sleuth.datasets.factbook_questions.countries import named, plain
 
 
 class Reading(NamedTuple):
-    """What a field says."""
+    """Answer read from a field."""
 
     value: str
-    """As an answer: "Ouagadougou", "274,200 sq km"."""
+    """Such as "Ouagadougou" or "274,200 sq km"."""
     number: float | None = None
-    """For comparisons."""
+    """Value for comparisons; of a date, YYYYMMDD."""
     aliases: tuple[str, ...] = ()
-    """Other answers that are right."""
+    """Other accepted answers."""
 
 
 Reader = Callable[[str], Reading | None]
@@ -31,307 +29,223 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_MONTH = "|".join(MONTHS)
+_DAY = rf"\b(\d{{1,2}}) ({'|'.join(MONTHS)})"
 _DIGITS = r"\d+(?:,\d{3})*(?:\.\d+)?"
-_DATE = re.compile(rf"\b(\d{{1,2}}) ({_MONTH}) (\d{{4}})\b")
-HEADS = ("President", "King", "Queen", "Emperor", "Sultan", "Amir", "Prince", "Grand Duke", "Supreme Leader")
-"""Titles of heads of state."""
 _SCALE = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
-_PERCENT_ITEM = re.compile(r"([A-Z][\w'’-]*(?:[ /][\w'’-]+){0,3})(?: \([^()]*\))? (\d+(?:\.\d+)?)%")
+_UNCLEAR = re.compile(
+    r"[\d,;:()\"\[\]%/]| - |--|^(?:none|na|no|unnamed|not|in transition|see)\b", re.IGNORECASE
+)
+
+
+def plain(text: str) -> str:
+    """Text without accents: "San Jose"."""
+    marks = unicodedata.normalize("NFD", text.replace("’", "'"))
+    return "".join(c for c in marks if not unicodedata.combining(c))
+
+
+def ordinary(text: str) -> str:
+    """Capitals as in running text: "al-BURHAN" → "al-Burhan"; "VI" and single letters are kept."""
+    runs = re.split(r"([^\W\d_]+)", text)
+    return "".join(r.capitalize() if r.isupper() and not re.fullmatch(r"[IVX]+|.", r) else r for r in runs)
 
 
 def short(value: str, *aliases: str, most_words: int = 4) -> Reading | None:
-    """A name of a few words without figures, lists or remarks."""
+    """Name of at most `most_words` words, without figures, lists or remarks."""
     value = value.strip()
-    fine = 0 < len(value.split()) <= most_words and not re.search(r"[\d,;:()\"\[\]%/]| - |--", value)
-    if not fine or re.match(r"(none|na|no|unnamed|not|in transition|see)\b", value, re.IGNORECASE):
+    if not 0 < len(value.split()) <= most_words or _UNCLEAR.search(value):
         return None
-    spellings = dict.fromkeys(a.strip() for a in (*aliases, plain(value)))
+    spellings = dict.fromkeys(alias.strip() for alias in (*aliases, plain(value)))
     # A bracket may hold a remark instead of another name: "(highest point in Africa)".
     names = (a for a in spellings if a and a != value and len(a.split()) <= 3 and not re.search(r"\d|,|/", a))
     return Reading(value, None, tuple(names))
 
 
-def before_remark(text: str) -> str:
-    """The text up to its first bracket, semicolon or remark."""
-    return re.split(r"\s*[(;]|,? note\b", text, maxsplit=1)[0].strip()
+def matched(pattern: str, refuse: str = "(?!)", most_words: int = 4) -> Reader:
+    """Reader of the pattern's first group; its other groups are aliases. Refuses texts that contain `refuse`."""
+
+    def read(text: str) -> Reading | None:
+        found = re.match(pattern, text)
+        if found is None or re.search(refuse, text):
+            return None
+        return short(found[1], *filter(None, found.groups()[1:]), most_words=most_words)
+
+    return read
 
 
-def name(text: str) -> Reading | None:
-    """The whole text, if it is a short name; a remark behind it is left out."""
-    return short(before_remark(text))
+def code(pattern: str) -> Reader:
+    """Reader of a code that is the whole text; groups as in `matched`."""
+
+    def read(text: str) -> Reading | None:
+        found = re.fullmatch(pattern, text)
+        return Reading(found[1], None, found.groups()[1:]) if found else None
+
+    return read
+
+
+def figure(pattern: str, *aliases: str) -> Reader:
+    """Reader of the pattern's first group, in which N is a figure; in `aliases`, {} stands for its digits."""
+    wanted = re.compile(pattern.replace("N", _DIGITS))
+
+    def read(text: str) -> Reading | None:
+        found = wanted.match(text)
+        if found is None:
+            return None
+        digits = re.findall(_DIGITS, found[1])[0]
+        return Reading(found[1], _number(found[1]), tuple(alias.format(digits) for alias in aliases))
+
+    return read
+
+
+def quantity(unit: str, *spelled: str) -> Reader:
+    """Reader of a positive figure with its unit: "274,200 sq km"."""
+    return figure(rf"(?!0 )(N {unit})(?![a-z])", "{}", *(f"{{}} {word}" for word in spelled))
+
+
+def rate(unit: str, *spelled: str) -> Reader:
+    """Reader of a figure whose unit the question names: "14.7" of "14.7 births/1,000 population"."""
+    return figure(rf"(?!0 )(N) {unit}(?![a-z])", *(f"{{}} {word}" for word in (unit, *spelled)))
+
+
+def person(titles: str) -> Reader:
+    """Reader of the holder of one of these offices: "Emmanuel Macron"; the surname is an alias."""
+    pattern = re.compile(
+        rf"(?:{titles}) (?:(?:Dr|Col|Gen)\. )*([^,;(\[]+?) \(since [^()]*\)(?!.*(?:represented by|\(since))"
+    )
+
+    def read(text: str) -> Reading | None:
+        found = pattern.match(text)
+        words = found[1].split() if found else []
+        if found is None or len(words) < 2 or re.search(r"[\"“]| and ", found[1]):
+            return None
+        surname = (w for w in words if w.isupper() and not re.fullmatch(r"[IVX]+|[A-Z]\.?", w))
+        return short(ordinary(found[1]), ordinary(" ".join(surname)), most_words=5)
+
+    return read
+
+
+name = matched(r"(.*?)\s*(?:[(;]|,? note\b|$)")
+"""Whole text as a short name, without a remark after it."""
+place = matched(rf"(?![a-z])([^\d,;()]+?)(?: \(([^()]*)\))? -?{_DIGITS}(?: ?m\b|$)")
+"""Name in "Mont Blanc 4,810 m"; descriptions begin with a small letter: "near Raczki Elblaskie"."""
+height = figure(r"[^\d;]+? (N m)\b", "{}", "{} meters")
+"""Height in "Mont Blanc 4,810 m"."""
+local_name = matched(r"[^()]+ \((?!.*\b(?:Parliament|National Legislature)\b)([^()]+)\)\s*$", most_words=3)
+""" "Knesset" in "Parliament (Knesset)"; a few entries have the English name in brackets."""
+first_listed = matched(r"(?=.*,)([a-z].*?)(?:,| \()", most_words=3)
+"""First item of a list in order of size."""
+majority = matched(
+    r"(?!Other|Mixed|Unspecified)([A-Z][\w'’-]*(?:[ /][\w'’-]+){0,3})(?: \([^()]*\))? "
+    r"(?!50(?:\.0+)?%)(?:[5-9]\d|100)(?:\.\d+)?%"
+)
+"""First group of "Muslim 63.8%, Roman Catholic 20%", if it is more than half."""
+official_language = matched(
+    r"(?:.*, )?([A-Z][a-zA-Z]+(?: [A-Z][a-zA-Z]+)?)(?: [\d.]+%)? \(official\)",
+    refuse=r"(?i)official.*official|note.*official",
+)
+"""The only language marked official."""
+origin = matched(r"[^;(]*\(from (?:the )?([A-Z][A-Za-z ]+)\)(?!(?:(?!notable earlier dates).)*\(from )")
+"""Country in "1 August 1960 (from France)"."""
+count = figure(r"(\d{1,3}(?:,\d{3})*)(?=\s*(?:\(|$|;))")
+"""Whole number, alone or before a remark."""
+percent = figure(r"(N%)", "{} percent")
+index = figure(r"(N)(?=\s|$)")
+"""Decimal figure without a unit."""
+money = figure(r"(\$N(?: (?:million|billion|trillion))?)(?=\s|$)")
 
 
 def single(text: str) -> Reading | None:
-    """Like `name`, and nothing else is named: no list, no "or", no second value behind the remark, no plural."""
+    """Like `name`, but None where a list, an "or", a plural or a second value follows."""
     bare = re.sub(r"\s*\([^()]*\)", "", text).strip()
     return None if re.search(r"[,;]| or | and |\bstars\b|\bflames\b", bare) else short(bare)
 
 
 def capital(text: str) -> Reading | None:
-    """A capital; none where the offices are divided between several."""
+    """Capital; None where several cities share the offices."""
     if re.search(r"\bcapital|seat of|\baka\b|located", text.split("; note", maxsplit=1)[0]):
         return None
-    value = before_remark(text).removesuffix(" in Romanian")
-    washington = value.startswith("Washington,")
-    return Reading("Washington, D.C.", None, ("Washington", "Washington DC")) if washington else short(value)
-
-
-def internet_code(text: str) -> Reading | None:
-    """ ".fr"."""
-    match = re.fullmatch(r"(\.[a-z]{2})", text.strip())
-    return Reading(match.group(1), None, (match.group(1)[1:],)) if match else None
-
-
-def prefix(text: str) -> Reading | None:
-    """A prefix of one or two signs, such as "5R"."""
-    return Reading(text) if re.fullmatch(r"[A-Z0-9]{2}", text) else None
+    if text.startswith("Washington,"):
+        return Reading("Washington, D.C.", None, ("Washington", "Washington DC"))
+    return name(text.replace(" in Romanian", ""))
 
 
 def quoted(text: str) -> Reading | None:
-    """The one title in quotes; the translation behind it is an alias."""
-    match = re.match(r'"([^"]+?),?"(?: \(([^()"]+)\))?', text)
-    if not match or text.count('"') != 2 or len(match.group(1).split()) > 7:
+    """The only title in quotes; its translation in brackets is an alias."""
+    found = re.match(r'"([^"]+?)[ .,]*"(?: \((?![Nn]ational [Aa]nthem\))([^()"]+)\))?', text)
+    if not found or text.count('"') != 2 or len(found[1].split()) > 7:
         return None
-    value = match.group(1).strip(" .")
-    translation = "" if (match.group(2) or "").lower() == "national anthem" else match.group(2) or ""
-    aliases = dict.fromkeys(a for a in (plain(value), translation) if a and a != value)
-    return Reading(value, None, tuple(aliases))
-
-
-def place(text: str) -> Reading | None:
-    """The name in "Mont Blanc 4,810 m"; the number is the height."""
-    match = re.match(rf"([^\d,;()]+?)(?: \(([^()]*)\))? (-?{_DIGITS})(?: ?m\b|$)", text)
-    # A description begins with a small letter: "near Raczki Elblaskie", "junction of two rivers".
-    if not match or match.group(1)[0].islower():
-        return None
-    found = short(match.group(1), *([match.group(2)] if match.group(2) else []))
-    return found._replace(number=_number(match.group(3))) if found else None
-
-
-def height(text: str) -> Reading | None:
-    """The height in "Mont Blanc 4,810 m"."""
-    match = re.match(rf"[^\d;]+? ({_DIGITS}) ?m\b", text)
-    return _measured(match.group(1), "m", ("meters",)) if match else None
+    names = dict.fromkeys((plain(found[1]), found[2]))
+    return Reading(found[1], None, tuple(name for name in names if name and name != found[1]))
 
 
 def independence(text: str) -> Reading | None:
-    """The one date of independence from somebody; not the founding of a state that was never ruled by another."""
+    """The only date of independence; None for the founding of a state that nobody else had ruled."""
     text = text.split("notable earlier dates", maxsplit=1)[0]
-    dates = _DATE.findall(text)
+    dates = re.findall(rf"{_DAY} (\d{{4}})\b", text)
     if len(dates) != 1 or not re.match(r"\d[^(;]*(\((from|independence|declared)|$)", text):
         return None
     day, month, year = dates[0]
-    number = int(year) * 10000 + (MONTHS.index(month) + 1) * 100 + int(day)
-    return Reading(f"{day} {month} {year}", float(number), (f"{month} {day}, {year}",))
+    number = float(f"{year}{MONTHS.index(month) + 1:02}{int(day):02}")
+    return Reading(f"{day} {month} {year}", number, (f"{month} {day}, {year}",))
 
 
 def holiday(text: str) -> Reading | None:
     """Day and month of a single holiday: "14 July"."""
-    days = re.findall(rf"\b(\d{{1,2}}) ({_MONTH})\b", text)
+    days = re.findall(rf"{_DAY}\b", text)
     if len(days) != 1 or ";" in text:
         return None
-    return Reading(" ".join(days[0]), None, (f"{days[0][1]} {days[0][0]}",))
-
-
-def origin(text: str) -> Reading | None:
-    """ "France" in "1 August 1960 (from France)"."""
-    sources = re.findall(
-        r"\(from (?:the )?([A-Z][A-Za-z ]+?)\)", text.split("notable earlier dates", maxsplit=1)[0]
-    )
-    if len(sources) != 1 or not re.match(r"[^;(]*\(from ", text):
-        return None
-    found = short(sources[0])
-    return found._replace(aliases=same_country(sources[0], found.aliases)) if found else None
-
-
-def same_country(text: str, aliases: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Every name of the country called `text`, but for `text` itself."""
-    country = named(text)
-    names = (country.name, *country.aliases) if country else ()
-    return tuple(dict.fromkeys(n for n in (*aliases, *names) if n != text))
+    day, month = days[0]
+    return Reading(f"{day} {month}", None, (f"{month} {day}",))
 
 
 def currency(text: str) -> Reading | None:
     """ "kyats" in "kyats (MMK) per US dollar -"; the code and the singular are aliases."""
-    match = re.match(r"([A-Za-zÀ-ÿ' ]+?) \(([A-Z]{3})\)", text)
-    if not match:
-        return None
-    value = match.group(1).strip()
-    singular = value[:-1] if value.endswith("s") and not value.endswith("ss") else ""
-    return short(value, singular, match.group(2))
-
-
-def person(*titles: str) -> Reader:
-    """The holder of one of these offices, in ordinary letters: "Emmanuel Macron"; the surname is an alias."""
-    pattern = re.compile(
-        rf"(?:{'|'.join(titles)}) (?:(?:Dr|Col|Gen)\. )*([^,;(\[]+?) \(since [^()]*\)(?!.*(?:represented by|\(since))"
-    )
-
-    def read(text: str) -> Reading | None:
-        match = pattern.match(text)
-        if not match or not 1 < len(match.group(1).split()) <= 5 or re.search(r"[\"“]| and ", match.group(1)):
-            return None
-        surname = " ".join(word for word in match.group(1).split() if _is_surname(word))
-        return short(ordinary(match.group(1)), ordinary(surname), most_words=5)
-
-    return read
-
-
-def _is_surname(word: str) -> bool:
-    return word.isupper() and not re.fullmatch(r"[IVX]+|[A-Z]\.?", word)
-
-
-def ordinary(text: str) -> str:
-    """Capitals as in running text: "al-BURHAN" → "al-Burhan"; "VI" and single letters stay."""
-
-    def lower(match: re.Match[str]) -> str:
-        run = match.group()
-        return run if not run.isupper() or re.fullmatch(r"[IVX]+|.", run) else run.capitalize()
-
-    return re.sub(r"[^\W\d_]+", lower, text)
-
-
-def local_name(text: str) -> Reading | None:
-    """ "Knesset" in "Parliament (Knesset)"."""
-    match = re.fullmatch(r"[^()]+ \(([^()]+)\)", text.strip())
-    # In some entries the two stand the other way round: "Parlement (Parliament)".
-    is_english = match is not None and re.search(r"\b(Parliament|National Legislature)\b", match.group(1))
-    return short(match.group(1), most_words=3) if match and not is_english else None
-
-
-def first_listed(text: str) -> Reading | None:
-    """The first item of a list in order of size."""
-    first = re.split(r",| \(", text, maxsplit=1)[0]
-    return short(first, most_words=3) if "," in text and first[:1].islower() else None
-
-
-def first_partner(text: str) -> Reading | None:
-    """The first country of "China 27%, India 11%", if it is clearly the first."""
-    shares = partners(text)
-    if len(shares) < 2 or shares[0][1] <= shares[1][1]:
-        return None
-    return Reading(shares[0][0], None, same_country(shares[0][0]))
-
-
-def partners(text: str) -> list[tuple[str, int]]:
-    """Name and per cent of each country in "China 27%, Bahamas, The 11%"."""
-    items = re.findall(r"([A-Z][^,%]*(?:, (?:The|Republic of the|Democratic Republic of the))?) (\d+)%", text)
-    return [(name.strip(), int(share)) for name, share in items]
-
-
-def majority(text: str) -> Reading | None:
-    """The first group of "Muslim 63.8%, Roman Catholic 20%", if it is more than half and no other is."""
-    match = _PERCENT_ITEM.match(text)
-    if (
-        not match
-        or float(match.group(2)) <= 50
-        or re.match(r"(other|mixed|unspecified)", match.group(1), re.I)
-    ):
-        return None
-    return short(match.group(1))
-
-
-def official_language(text: str) -> Reading | None:
-    """The only language marked official."""
-    marked = re.findall(
-        r"(?:^|, )([A-Z][a-zA-Z]+(?: [A-Z][a-zA-Z]+)?)(?: [\d.]+%)? \(official\)",
-        text.split("note", maxsplit=1)[0],
-    )
-    return short(marked[0]) if len(marked) == 1 and text.lower().count("official") == 1 else None
-
-
-def largest_city(text: str) -> Reading | None:
-    """The most populous of several urban areas."""
-    items = re.findall(
-        rf"({_DIGITS})( million)? ([^,;()\d]+?)(?: \(capital\))?(?: \(\d{{4}}\))?(?:[,;]|$)", text
-    )
-    sized = [(float(n.replace(",", "")) * (1e6 if million else 1), city) for n, million, city in items]
-    if len(sized) < 2 or len({size for size, _ in sized}) < len(sized):
-        return None
-    found = max(sized)[1]
-    return short(ordinary(found))
+    found = re.match(r"([A-Za-zÀ-ÿ' ]+?) \(([A-Z]{3})\)", text)
+    return short(found[1], re.sub(r"(?<!s)s$", "", found[1]), found[2]) if found else None
 
 
 def former(text: str) -> Reading | None:
-    """The first former name; the others are aliases."""
-    first, *others = (item.strip() for item in re.sub(r" \([^()]*\)", "", text).split(","))
-    return short(first, *others) if not re.search(r"sometimes|formerly|with |;|\d", text) else None
+    """First former name; the others are aliases."""
+    names = re.sub(r" \([^()]*\)", "", text).split(",")
+    return None if re.search(r"sometimes|formerly|with |;|\d", text) else short(*names)
 
 
-def border(text: str) -> Reading | None:
-    """The neighbour with the longest land border, of at least two."""
-    lengths = sorted(borders(text), key=lambda item: -item[1])
-    if len(lengths) < 2 or lengths[0][1] <= lengths[1][1]:
-        return None
-    return Reading(lengths[0][0], None, same_country(lengths[0][0]))
+def largest_city(text: str) -> Reading | None:
+    """Most populous of several urban areas; None if two are equal."""
+    pattern = rf"({_DIGITS}(?: million)?) ([^,;()\d]+?)(?: \(capital\))?(?: \(\d{{4}}\))?(?:[,;]|$)"
+    found = re.findall(pattern, text)
+    cities = {_number(size): city for size, city in found}
+    return short(ordinary(cities[max(cities)])) if 1 < len(found) == len(cities) else None
+
+
+def partners(text: str) -> list[tuple[str, float]]:
+    """Name and percentage of each country in "China 27%, Bahamas, The 11%"."""
+    items = re.findall(r"([A-Z][^,%]*(?:, (?:The|Republic of the|Democratic Republic of the))?) (\d+)%", text)
+    return [(name.strip(), float(share)) for name, share in items]
 
 
 def borders(text: str) -> list[tuple[str, float]]:
     """Name and length of each border in "Italy 476 km; Spain 646 km (of which …)"; empty if one is unclear."""
-    found = []
-    for item in re.split(r"[;,] (?=[A-Z])", re.sub(r" \([^()]*\)", "", text)):
-        match = re.match(rf"(.+?) ({_DIGITS}) ?km", item)
-        if not match:
-            return []
-        found.append((match.group(1).strip(), _number(match.group(2))))
-    return found
+    items = re.split(r"[;,] (?=[A-Z])", re.sub(r" \([^()]*\)", "", text))
+    found = [re.match(rf"(.+?) ({_DIGITS}) ?km", item) for item in items]
+    return [(f[1].strip(), _number(f[2])) for f in found if f] if all(found) else []
 
 
-def quantity(unit: str, *spelled: str) -> Reader:
-    """A figure with its unit at the start of the text: "274,200 sq km"."""
-    pattern = re.compile(rf"({_DIGITS}) {unit}(?![a-z])")
+def _number(text: str) -> float:
+    """Value of "274,200 km" or "$2.241 trillion"."""
+    digits, scale = re.findall(rf"({_DIGITS})(?: (\w+))?", text)[0]
+    return float(digits.replace(",", "")) * _SCALE.get(scale, 1.0)
+
+
+def largest(amounts: Callable[[str], Sequence[tuple[str, float]]]) -> Reader:
+    """Reader of the name with the largest of at least two amounts; None if two are equal."""
 
     def read(text: str) -> Reading | None:
-        match = pattern.match(text)
-        return _measured(match.group(1), unit, spelled) if match else None
+        first, second, *_ = (*sorted(amounts(text), key=lambda item: -item[1]), ("", 0.0), ("", 0.0))
+        return Reading(first[0]) if first[1] > second[1] > 0 else None
 
     return read
 
 
-def rate(unit: str, *spelled: str) -> Reader:
-    """Like `quantity`, where the figure alone is the answer: "14.7" of "14.7 births/1,000 population"."""
-    measured = quantity(unit, *spelled)
-
-    def read(text: str) -> Reading | None:
-        found = measured(text)
-        return found and Reading(found.aliases[0], found.number, (found.value, *found.aliases[1:]))
-
-    return read
-
-
-def count(text: str) -> Reading | None:
-    """A whole number that stands alone or before a remark."""
-    match = re.match(r"(\d{1,3}(?:,\d{3})*)(?=\s*(?:\(|$|;))", text)
-    return Reading(match.group(1), _number(match.group(1))) if match else None
-
-
-def percent(text: str) -> Reading | None:
-    """ "81.9%"."""
-    match = re.match(r"(\d+(?:\.\d+)?)%", text)
-    return Reading(match.group(0), _number(match.group(1)), (f"{match.group(1)} percent",)) if match else None
-
-
-def figure(text: str) -> Reading | None:
-    """A decimal figure without a unit, such as a Gini index."""
-    match = re.match(r"(\d+(?:\.\d+)?)(?=\s|$)", text)
-    return Reading(match.group(1), _number(match.group(1))) if match else None
-
-
-def money(text: str) -> Reading | None:
-    """ "$2.241 trillion" or "$6,200"."""
-    match = re.match(rf"\$({_DIGITS})(?: (million|billion|trillion))?(?=\s|$)", text)
-    if not match:
-        return None
-    return Reading(match.group(0), _number(match.group(1)) * _SCALE.get(match.group(2) or "", 1.0))
-
-
-def _measured(digits: str, unit: str, spelled: tuple[str, ...]) -> Reading | None:
-    number = _number(digits)
-    if number <= 0:
-        return None
-    return Reading(f"{digits} {unit}", number, (digits, *(f"{digits} {word}" for word in spelled)))
-
-
-def _number(digits: str) -> float:
-    return float(digits.replace(",", ""))
+first_partner = largest(partners)
+border = largest(borders)
+"""Neighbor with the longest land border."""
