@@ -1,4 +1,4 @@
-"""What tests of several rooms share: a tiny real model on disk."""
+"""Options and fixtures of all tests: arithmetic, threads, and a tiny real model on disk."""
 
 from __future__ import annotations
 

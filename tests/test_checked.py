@@ -17,7 +17,7 @@ from sleuth.errors import ConfigError
 
 
 class Part:
-    """A component, which is no plain value."""
+    """A component, which is not checked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_pat
     assert [row["evaluation/em"] for row in steps] == [0.0, final["metrics"]["em"]["value"]]
 
 
-def test_stopped_inside_an_evaluation_it_goes_on_after_the_step(
+def test_a_run_stopped_inside_an_evaluation_continues_after_the_step(
     world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = world["recipe"].sized(eval_every=1)
@@ -105,16 +105,16 @@ def figures(details: dict[str, Any]) -> dict[str, Any]:
     return details | {"stages": stages}
 
 
-def test_demo_tells_three_stages_and_is_not_run_twice(world: dict[str, Any], tmp_path: Path) -> None:
-    told = Demo(experiment(world, tmp_path), deadline=float("inf")).run()
-    assert [name for name, _ in told.rows] == ["untrained", "after warm start", "after GRPO"]
-    assert told.n == 3
+def test_the_demo_has_three_stages_and_is_not_run_twice(world: dict[str, Any], tmp_path: Path) -> None:
+    story = Demo(experiment(world, tmp_path), deadline=float("inf")).run()
+    assert [name for name, _ in story.rows] == ["untrained", "after warm start", "after GRPO"]
+    assert story.n == 3
     result = json.loads((tmp_path / "result.json").read_text())
     assert set(result["stages"]) == {"untrained", "after warm start", "after GRPO"}
     assert "<html" in (tmp_path / "report.html").read_text()
     before = (tmp_path / "metrics.jsonl").read_bytes()
     again = Demo(experiment(world, tmp_path), deadline=float("inf")).run()
-    assert figures(again.details) == figures(told.details)
+    assert figures(again.details) == figures(story.details)
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
@@ -130,10 +130,10 @@ def test_a_stage_whose_evaluation_was_begun_is_not_trained_further(
     first.close()
     warm = [row["step"] for row in rows(tmp_path) if row["phase"] == "warm_start"]
     first.evaluate("eval-warm-start")
-    told = Demo(experiment(world, tmp_path, recipe), deadline=float("inf")).run()
+    story = Demo(experiment(world, tmp_path, recipe), deadline=float("inf")).run()
     assert [row["step"] for row in rows(tmp_path) if row["phase"] == "warm_start"] == warm
     assert len(warm) < 6
-    assert told.n == 3
+    assert story.n == 3
 
 
 def test_a_slow_first_evaluation_leaves_the_warm_start_its_time(
@@ -160,7 +160,7 @@ def test_an_evaluation_of_other_weights_is_not_continued(world: dict[str, Any], 
         ({"train_data": "nothing:x"}, ConfigError, "nothing"),
     ],
 )
-def test_bad_data_is_said_before_a_model_is_loaded(
+def test_bad_data_is_reported_before_a_model_is_loaded(
     world: dict[str, Any], tmp_path: Path, change: dict[str, str], error: type[Exception], words: str
 ) -> None:
     broken = experiment(world, tmp_path, world["recipe"].sized(**change))

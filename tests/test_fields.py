@@ -30,7 +30,7 @@ def test_text_is_stripped_and_the_first_name_present_counts():
         ("a\ud800", "surrogate"),
     ],
 )
-def test_what_is_no_text(value: object, reason: str):
+def test_values_that_are_not_text_are_refused(value: object, reason: str):
     with pytest.raises(FieldError, match=reason):
         as_text(value, "question")
 

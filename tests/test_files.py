@@ -59,7 +59,7 @@ def test_missing_file_folder_and_impossible_name(tmp_path: Path):
         (b'{"a": 1} {"a": 2}', "not JSON"),
     ],
 )
-def test_what_is_not_json_says_why(data: bytes, reason: str):
+def test_invalid_json_is_refused_with_the_reason(data: bytes, reason: str):
     with pytest.raises(DataError, match=reason):
         decode_json(data)
 

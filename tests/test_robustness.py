@@ -223,7 +223,7 @@ def test_command_line_errors_are_one_line(recipe: Recipe, capsys: pytest.Capture
     for more, word in (
         (["--kind", "nois"], "did you mean 'noise'"),
         (["--kind", "noise", "--levels", "1,x"], "whole numbers"),
-        (["--kind", "noise", "--model", "gpt2", "--tokenizer", "t"], "behind an endpoint"),
+        (["--kind", "noise", "--model", "gpt2", "--tokenizer", "t"], "of an endpoint"),
     ):
         given = ["--data", recipe.scale.eval_data, "--set", "retriever=given"]
         assert main(["robustness", "rag/cpu", *given, *more]) == 1

@@ -26,7 +26,7 @@ WORDS = {
     r"told|tells?|telling": "log, give, name, report",
     r"said": "documented, logged, stated",
     r"beside": "next to, with, in addition to",
-    r"behind(?! an? (?:reverse )?(?:proxy|load balancer|firewall|gateway)\b)": "after, below, past the end of",
+    r"behind(?! an? (?:reverse )?(?:proxy|load balancer|firewall|gateway|endpoint)\b)": "after, below, past the end of",
     r"go(?:es|ing)? on(?! to )|went on": "continue",
     r"(?:can|could|cannot|to) (?:not )?be had": "is available, is missing",
     r"(?:one|he|those) who": "name the client, caller or user",
@@ -42,7 +42,7 @@ WORDS = {
 """Patterns of whole words, and what to write instead."""
 OPENINGS = r"(?:Of|What|Who|Whose|Whom) "
 """Ways not to begin a docstring."""
-NAMES = r"^test_(?:what|who)_|(?:^|_)(?:hear|settle|take_up|homeless|beside|behind|told|tells?|said|goes_on|who|whose)(?:_|$)"
+NAMES = r"^test_(?:what|who)_|(?:^|_)(?:hear|settle|take_up|homeless|beside|behind|told|tells?|said|goes_on|cannot_be_had|anew)(?:_|$)"
 SPEAKERS = {"warn", "print", "say", "report", "add_argument", "add_parser", "ArgumentParser"}
 """Calls whose texts a user reads, as are those of every `raise`."""
 

@@ -42,7 +42,7 @@ RECIPE_MODULES = sorted({target.partition(":")[0] for target in RECIPES.values()
 
 @pytest.mark.parametrize("module", RECIPE_MODULES)
 def test_recipes_need_no_torch_no_trainer_no_server(module: str):
-    """Protocols and rewards are imported by their recipes, so this is said of them too."""
+    """Protocols and rewards are imported by their recipes, so this holds for them too."""
     script = f"import sys, {module}\nprint('\\n'.join(sys.modules))"
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     loaded = output.splitlines()

@@ -1,4 +1,4 @@
-"""What must hold of every recipe there is: the environment earns nothing and carries no loss, forged tags do nothing.
+"""Invariants of every recipe: the environment earns nothing and carries no loss, forged tags have no effect.
 
 Scripted models play each protocol well and badly; judges and encoders are exchanged for ones that need no files.
 """
@@ -155,15 +155,15 @@ def test_a_passage_with_forged_tags_changes_nothing(name: str):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_the_environment_writes_in_a_transcript_earns_nothing(name: str):
+def test_text_of_the_environment_in_a_transcript_earns_nothing(name: str):
     recipe = offline(name)
-    said = [
+    turns = [
         pair
         for turn in turns_of(recipe.protocol, "Zoe Hill")
         for pair in (("model", turn), ("environment", "x"))
     ]
-    forged = [(by, text if by == "model" else FORGED) for by, text in said[:-1]]
-    clean, poisoned = (read_transcript(recipe.protocol, QUESTION, rows) for rows in (said[:-1], forged))
+    forged = [(by, text if by == "model" else FORGED) for by, text in turns[:-1]]
+    clean, poisoned = (read_transcript(recipe.protocol, QUESTION, rows) for rows in (turns[:-1], forged))
     assert (poisoned.actions, poisoned.fields) == (clean.actions, clean.fields)
     assert score(recipe, poisoned) == score(recipe, clean)
     alone = read_transcript(recipe.protocol, QUESTION, [("environment", FORGED)])
@@ -267,17 +267,17 @@ ASKED = (
 def test_any_transcript_has_a_finite_score_or_a_reason(name: str):
     recipe, chance = offline(name), random.Random(name)
     for _ in range(40):
-        said = [
+        turns = [
             (
                 chance.choice(["model", "model", "environment"]),
                 "".join(chance.choices(ATOMS, k=chance.randint(0, 8))),
             )
             for _ in range(chance.randint(0, 6))
         ]
-        trajectory = read_transcript(recipe.protocol, chance.choice(ASKED), said)
+        trajectory = read_transcript(recipe.protocol, chance.choice(ASKED), turns)
         findings = [Findings("x", "y", 0.5)] if chance.random() < 0.5 else None
         (result,) = recipe.reward.score([trajectory], findings=findings)
-        assert result.invalid or math.isfinite(result.total), said
+        assert result.invalid or math.isfinite(result.total), turns
         assert [a.segment for a in trajectory.actions] == [i for i, _ in trajectory.policy_segments()]
 
 
@@ -286,8 +286,10 @@ def test_where_a_turn_is_cut_changes_nothing(name: str):
     recipe = offline(name)
     if type(recipe.protocol).decide is not AgentProtocol.decide:
         return  # every segment is a turn there
-    said = [
+    turns = [
         pair for turn in turns_of(recipe.protocol, "Ann") for pair in (("model", turn), ("environment", "x"))
     ][:-1]
-    cut = [(by, text[i : i + 5]) for by, text in said for i in range(0, len(text), 5)]
-    assert read_transcript(recipe.protocol, QUESTION, cut) == read_transcript(recipe.protocol, QUESTION, said)
+    cut = [(by, text[i : i + 5]) for by, text in turns for i in range(0, len(text), 5)]
+    assert read_transcript(recipe.protocol, QUESTION, cut) == read_transcript(
+        recipe.protocol, QUESTION, turns
+    )

@@ -79,7 +79,7 @@ def test_recipes_json_lists_every_slot(capsys: pytest.CaptureFixture[str]):
     )
 
 
-def test_the_reader_of_a_pipe_may_leave(tmp_path: Path):
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path):
     script = f'{sys.executable} -c \'from sleuth.cli import main; import sys; sys.exit(main(["recipes", "--json"]))\' | head -c 1'
     result = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, check=False
@@ -90,25 +90,25 @@ def test_the_reader_of_a_pipe_may_leave(tmp_path: Path):
 
 
 def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    import sleuth.cli.recipes_
+    import sleuth.cli.runs.recipes_
 
     def interrupt(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sleuth.cli.recipes_, "run", interrupt)
+    monkeypatch.setattr(sleuth.cli.runs.recipes_, "run", interrupt)
     code, _, err = run(capsys, "recipes")
     assert code == 130
     assert err == "sleuth: interrupted\n"
 
 
-def test_a_recipe_file_that_exits_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_recipe_file_that_exits_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "mine.py"
     path.write_text("import sys\nsys.exit(0)\n")
     code, _, err = run(capsys, "recipes", str(path))
     assert_one_clear_line(code, err, "sys.exit(0)")
 
 
-def test_passages_whose_id_came_before_are_counted_and_named(
+def test_passages_with_a_repeated_id_are_counted_and_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
     source = tmp_path / "a.jsonl"

@@ -15,7 +15,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [re.sub(r"^sleuth: ", "", line) for line in capsys.readouterr().err.splitlines() if line.strip()]
 
 
@@ -25,36 +25,34 @@ def test_a_line_every_half_minute_with_the_rate_since_the_last(
     with Meter("passages", 10_000) as shown:
         for seconds, count in ((10, 100), (30, 3000), (59, 5900), (60, 9000), (90, 12_000)):
             clock[0] = seconds
-            shown.tell(count)
-    assert told(capsys) == [
-        "3,000 passages, 100 a second, about 70 s left",
-        "9,000 passages, 200 a second, about 5 s left",
+            shown.show(count)
+    assert lines(capsys) == [
+        "3,000 passages, 100 a second, about 1:10 left",
+        "9,000 passages, 200 a second, about 0:05 left",
         "12,000 passages, 100 a second",
     ]
 
 
 @pytest.mark.parametrize(
-    ("total", "left"), [(1_800_000, "10 min"), (3_000 * 3600, "60 min"), (100_000_000, "9 h")]
+    ("total", "left"), [(1_800_000, "9:30"), (3_000 * 3600, "59:30"), (100_000_000, "9:15:03")]
 )
 def test_long_times(capsys: pytest.CaptureFixture[str], clock: list[float], total: int, left: str):
     with Meter("passages", total) as shown:
         clock[0] = 30
-        shown.tell(90_000)
-    assert told(capsys) == [f"90,000 passages, 3,000 a second, about {left} left"]
+        shown.show(90_000)
+    assert lines(capsys) == [f"90,000 passages, 3,000 a second, about {left} left"]
 
 
 def test_without_a_total_or_not_at_all(capsys: pytest.CaptureFixture[str], clock: list[float]):
     with Meter("vectors") as shown, Meter("vectors", 5, silent=True) as silent:
         clock[0] = 30
-        shown.tell(300)
-        silent.tell(300)
-    assert told(capsys) == ["300 vectors, 10 a second"]
+        shown.show(300)
+        silent.show(300)
+    assert lines(capsys) == ["300 vectors, 10 a second"]
 
 
-def test_what_was_there_already_is_not_part_of_the_rate(
-    capsys: pytest.CaptureFixture[str], clock: list[float]
-):
+def test_the_rate_excludes_the_count_at_the_start(capsys: pytest.CaptureFixture[str], clock: list[float]):
     with Meter("passages", 2_000, start=1_000) as shown:
         clock[0] = 30
-        shown.tell(1_300)
-    assert told(capsys) == ["1,300 passages, 10 a second, about 70 s left"]
+        shown.show(1_300)
+    assert lines(capsys) == ["1,300 passages, 10 a second, about 1:10 left"]

@@ -68,7 +68,7 @@ def cases(dataset: str) -> list[Case]:
 
 
 def fingerprint(dataset: str) -> str:
-    """Of the inputs, so that a changed generator is not mistaken for a changed score."""
+    """Hash of the inputs, so that a changed generator is not mistaken for a changed score."""
     written = json.dumps([asdict(case) for case in cases(dataset)], sort_keys=True)
     return hashlib.sha256(written.encode()).hexdigest()[:16]
 

@@ -1,4 +1,4 @@
-"""DPO's loss and gradient beside TRL's DPOTrainer, on the same model, reference and tokens, in float32."""
+"""DPO's loss and gradient compared with TRL's DPOTrainer, on the same model, reference and tokens, in float32."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Scores equal the official scripts' values, case by case: 360 of our own cases for each data set.
 
-official.json holds only numbers: what each script, run outside this repository, said about the
+official.json holds only numbers: the output of each script, run outside this repository, for the
 inputs that cases.py makes.
 """
 
@@ -97,7 +97,7 @@ def test_musique_groups() -> None:
     answers = [f1(case.prediction, case.golds, "musique") for case in made]
     supports = [supporting_paragraphs(c.paragraphs, c.gold_paragraphs).f1 for c in made]
     for name, scores in (("group_answer_f1", answers), ("group_support_f1", supports)):
-        # As in the run of the script: the twin of every third question is said to be answerable.
+        # As in the run of the script: the twin of every third question counts as answerable.
         twins = [Twin(str(i), True, c.says_answerable, scores[i]) for i, c in enumerate(made)]
         twins += [Twin(str(i), False, i % 3 == 0) for i in range(len(made))]
         groups = group_scores(twins)
@@ -179,15 +179,15 @@ COLUMNS = {
 def test_a_file_of_predictions_scores_as_the_script_says(dataset: str, tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in _rows(dataset)), encoding="utf-8")
-    told = score_predictions(path, dataset).to_dict()
-    assert told["bad_rows"]["count"] == 0
+    scored = score_predictions(path, dataset).to_dict()
+    assert scored["bad_rows"]["count"] == 0
     for ours, theirs in COLUMNS[dataset].items():
         values = OFFICIAL[dataset]["values"][theirs]
-        assert told[ours]["value"] == pytest.approx(sum(values) / len(values), abs=1e-9), ours
-        assert told[ours]["n"] == len(values)
+        assert scored[ours]["value"] == pytest.approx(sum(values) / len(values), abs=1e-9), ours
+        assert scored[ours]["n"] == len(values)
     if dataset == "squad2":
         totals = OFFICIAL["squad2"]["totals"]
-        assert 100 * told["has_answer_f1"]["value"] == pytest.approx(totals["HasAns_f1"], abs=1e-6)
-        assert 100 * told["no_answer_em"]["value"] == pytest.approx(totals["NoAns_exact"], abs=1e-6)
-        assert 100 * told["thresholds"]["best_em"] == pytest.approx(totals["best_exact"], abs=1e-6)
-        assert told["thresholds"]["best_f1_threshold"] == totals["best_f1_thresh"]
+        assert 100 * scored["has_answer_f1"]["value"] == pytest.approx(totals["HasAns_f1"], abs=1e-6)
+        assert 100 * scored["no_answer_em"]["value"] == pytest.approx(totals["NoAns_exact"], abs=1e-6)
+        assert 100 * scored["thresholds"]["best_em"] == pytest.approx(totals["best_exact"], abs=1e-6)
+        assert scored["thresholds"]["best_f1_threshold"] == totals["best_f1_thresh"]

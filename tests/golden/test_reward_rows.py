@@ -13,7 +13,7 @@ import pytest
 from sleuth.cli import main
 from sleuth.rewards.curriculum import PARTS
 
-Said = list[tuple[str, str]]
+Turns = list[tuple[str, str]]
 M, E = "model", "environment"
 
 
@@ -25,8 +25,8 @@ def run(recipe: str, rows: list[dict[str, Any]], folder: Path, capsys: Any, *set
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def row(said: Said, answers: list[str] | None = None, **others: Any) -> dict[str, Any]:
-    segments = [{"by": by, "text": text} for by, text in said]
+def row(turns: Turns, answers: list[str] | None = None, **others: Any) -> dict[str, Any]:
+    segments = [{"by": by, "text": text} for by, text in turns]
     return {"question": "Who wrote Emma?", "answers": answers or ["Ann Bell"], "segments": segments, **others}
 
 
@@ -41,7 +41,7 @@ def check(got: dict[str, Any], parts: dict[str, float], total: float, valid: boo
 SEARCH = (M, "<think>who?</think><search>Emma author</search>")
 RESULT = (E, '\n\n<information>Doc 1(Title: "Emma") A novel.</information>\n\n')
 
-SEARCH_R1: list[tuple[Said, list[str], float, bool]] = [
+SEARCH_R1: list[tuple[Turns, list[str], float, bool]] = [
     ([SEARCH, RESULT, (M, "<answer> ann  BELL. </answer>")], ["Ann Bell"], 1, True),
     ([(M, "<answer>The Bell</answer>")], ["Ann Bell", "A bell"], 1, True),  # an alias, articles apart
     ([(M, "<answer>Ann Bell (writer)</answer>")], ["Ann Bell"], 0, True),
@@ -60,19 +60,19 @@ SEARCH_R1: list[tuple[Said, list[str], float, bool]] = [
 
 
 def test_search_r1(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    found = run("search-r1", [row(said, answers) for said, answers, _, _ in SEARCH_R1], tmp_path, capsys)
+    found = run("search-r1", [row(turns, answers) for turns, answers, _, _ in SEARCH_R1], tmp_path, capsys)
     for got, (_, _, em, valid) in zip(found, SEARCH_R1, strict=True):
         check(got, {"answer": em}, em, valid)
 
 
-def noted(*notes: str, answer: str = "Zoe", tag: str = "evaluate") -> Said:
-    said: Said = []
+def noted(*notes: str, answer: str = "Zoe", tag: str = "evaluate") -> Turns:
+    turns: Turns = []
     for note in notes[:-1]:
-        said += [SEARCH, RESULT, (M, f"<{tag}>{note}</{tag}>")]
-    return [*said, SEARCH, RESULT, (M, f"<{tag}>{notes[-1]}</{tag}><answer>{answer}</answer>")]
+        turns += [SEARCH, RESULT, (M, f"<{tag}>{note}</{tag}>")]
+    return [*turns, SEARCH, RESULT, (M, f"<{tag}>{notes[-1]}</{tag}><answer>{answer}</answer>")]
 
 
-EVAL_RAR: list[tuple[Said, list[str], float, float, float, bool]] = [
+EVAL_RAR: list[tuple[Turns, list[str], float, float, float, bool]] = [
     # answer, evaluation, total
     (noted("nothing", answer="Ann Bell"), ["Ann Bell"], 1, 0, 1, True),
     (noted("It was ann bell!", answer="Ann Bell"), ["Ann Bell"], 1, 0.1, 1, True),
@@ -96,7 +96,7 @@ EVAL_RAR: list[tuple[Said, list[str], float, float, float, bool]] = [
 
 
 def test_eval_rar(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    found = run("eval-rar", [row(said, answers) for said, answers, *_ in EVAL_RAR], tmp_path, capsys)
+    found = run("eval-rar", [row(turns, answers) for turns, answers, *_ in EVAL_RAR], tmp_path, capsys)
     for got, (_, _, answer, evaluation, total, valid) in zip(found, EVAL_RAR, strict=True):
         check(got, {"answer": answer, "evaluation": evaluation}, total, valid)
 
@@ -111,7 +111,7 @@ def test_autorefine(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         (noted("yes", answer="yes it is", tag="refine"), ["yes"], 0, 0, 0),
         (noted("I know", answer="yes", tag="refine"), ["no"], 0, 0, 0),
     ]
-    rows = [row(said, answers) for said, answers, *_ in cases]
+    rows = [row(turns, answers) for turns, answers, *_ in cases]
     for got, (_, _, answer, refinement, total) in zip(
         run("autorefine", rows, tmp_path, capsys), cases, strict=True
     ):
@@ -150,7 +150,7 @@ def test_arena(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     whole = run("arena", [row([(M, text)], **brings) for text, _ in ARENA], tmp_path, capsys)
     # The same responses cut into pieces of seven characters
     cut = [[(M, text[i : i + 7]) for i in range(0, len(text), 7)] for text, _ in ARENA]
-    pieces = run("arena", [row(said, **brings) for said in cut], tmp_path, capsys)
+    pieces = run("arena", [row(turns, **brings) for turns in cut], tmp_path, capsys)
     for got, again, (_, parts) in zip(whole, pieces, ARENA, strict=True):
         check(got, dict(zip(names, parts, strict=True)), sum(parts), bool(parts[0]))
         assert again == got
@@ -173,7 +173,7 @@ EVIOMNI: list[tuple[str, dict[str, str] | None, float, float, float]] = [
     (WHOLE.replace("e f", "e f g h i"), RIGHT, 1, (sigmoid(-0.5) + 0.75**0.5) / 2, 1),
     # longer than the passages
     (WHOLE.replace("e f", "x " * 30), RIGHT, 1, sigmoid((1 - 30 / 4) / 0.5) / 2, 1),
-    (WHOLE.replace("e f", " "), RIGHT, 1, (0 + 1) / 2, 1),  # L_e = 0: eq. 7 as it stands
+    (WHOLE.replace("e f", " "), RIGHT, 1, (0 + 1) / 2, 1),  # L_e = 0: eq. 7 as printed
     (WHOLE.replace("a b c d", ""), RIGHT, 1, (0 + 1) / 2, 1),  # L_r = 0
     ("Ann Bell", None, 0, 0, 0),  # all tags missing: nothing to probe
     (WHOLE.replace("<answer>Ann Bell</answer>", ""), RIGHT, 2 / 3, (sigmoid(2) + 1) / 2, 0),
@@ -194,7 +194,7 @@ def test_eviomni(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 MARKED = "* Ann Bell wrote it.\n- The year is unclear."
-EVINOTE: list[tuple[Said, float, float, float, float, float, bool]] = [
+EVINOTE: list[tuple[Turns, float, float, float, float, float, bool]] = [
     # answer, entailment, format, notes, total
     (noted(MARKED, answer="Ann Bell", tag="summary"), 1, 0.75, 1, 1, 1.75, True),
     (noted("Ann Bell.", answer="Ann Bell", tag="summary"), 1, 0.75, 1, 0, 1.75, True),
@@ -229,7 +229,7 @@ EVINOTE: list[tuple[Said, float, float, float, float, float, bool]] = [
 
 
 def test_evinote_rag(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    found = run("evinote-rag", [row(said, entailment=0.75) for said, *_ in EVINOTE], tmp_path, capsys)
+    found = run("evinote-rag", [row(turns, entailment=0.75) for turns, *_ in EVINOTE], tmp_path, capsys)
     for got, (_, answer, entailment, form, notes, total, valid) in zip(found, EVINOTE, strict=True):
         parts = {"answer": answer, "entailment": entailment, "format": form, "notes": notes}
         check(got, parts, total, valid)
@@ -254,7 +254,7 @@ def says(answer: str) -> tuple[str, str]:
 
 
 # Per step the raw rewards that are not 0, r_step = −1 apart.
-EVO_RAG: list[tuple[Said, list[dict[str, float]]]] = [
+EVO_RAG: list[tuple[Turns, list[dict[str, float]]]] = [
     ([asks("emma novel"), HIT, says("ann bell")], [{"retrieval": 1}, {"answer": 1}]),
     # EM 0, F1 2/3
     ([asks("tea leaf"), MISS, says("Bell")], [{"retrieval": -1}, {"answer": 1 / 3}]),
@@ -295,7 +295,7 @@ def test_evo_rag(stage: int, tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "step": (0.02, 0.05, 0.10),
         "answer": (0.05, 0.10, 1.00),
     }
-    rows = [row(said, passages=CORPUS, gold_ids=["g"]) for said, _ in EVO_RAG]
+    rows = [row(turns, passages=CORPUS, gold_ids=["g"]) for turns, _ in EVO_RAG]
     settings = ("reward.encoder=lexical", f"reward.curriculum.stage={stage}")
     for got, (_, steps) in zip(run("evo-rag", rows, tmp_path, capsys, *settings), EVO_RAG, strict=True):
         assert len(got["parts"]) == len(steps)

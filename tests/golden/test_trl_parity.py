@@ -1,6 +1,6 @@
-"""Loss and gradient of an update beside TRL's GRPOTrainer, on the same model and tokens, in float32.
+"""Loss and gradient of an update compared with TRL's GRPOTrainer, on the same model and tokens, in float32.
 
-TRL computes padded rows under a tool mask; we compute trajectories behind their shared prompts.
+TRL computes padded rows under a tool mask; we compute trajectories that share a prompt.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def draw(count: int, seed: int) -> tuple[int, ...]:
 
 
 def rollout(prompt: int, turns: list[int], seed: int) -> Trajectory:
-    """Policy and world segments of these lengths in turn, behind a prompt that its length fixes."""
+    """Policy and world segments of these lengths in turn, after a prompt fixed by its length."""
     segments = [Segment("prompt", "", draw(prompt, prompt))]
     for i, length in enumerate(turns):
         segments.append(Segment("world" if i % 2 else "policy", "", draw(length, 100 * seed + i)))

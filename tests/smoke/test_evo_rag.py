@@ -38,14 +38,14 @@ def small(folder: Path, model: Path) -> Recipe:
 
 @pytest.mark.slow
 def test_it_trains_end_to_end(towns: Path, tiny_model: Path):
-    said: list[str] = []
+    lines: list[str] = []
     run = towns / "run"
-    experiment = Experiment(small(towns, tiny_model), run, index=str(towns / "index"), say=said.append)
+    experiment = Experiment(small(towns, tiny_model), run, index=str(towns / "index"), say=lines.append)
     summary = experiment.run()
     assert summary["stopped"] == "done"
     assert summary["steps"] == 2
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [row["phase"] for row in rows if row["phase"] != "warm_start"] == ["stage_1", "stage_2"]
     assert all(0 <= row["dev/em"] <= 1 for row in rows if "dev/em" in row)
-    assert "7 training and 2 held-out questions" in said
+    assert "7 training and 2 held-out questions" in lines
     assert (run / "model" / "config.json").is_file()

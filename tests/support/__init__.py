@@ -1,1 +1,1 @@
-"""What several test files share."""
+"""Fixtures and data that several test files share."""

@@ -1,4 +1,4 @@
-"""A cross-encoder small enough to be made anew by every test."""
+"""A cross-encoder small enough to be made by every test."""
 
 from pathlib import Path
 

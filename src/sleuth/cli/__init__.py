@@ -1,7 +1,7 @@
 """The command line: one file per verb. Errors become one line and a non-zero exit, here and nowhere else.
 
-A verb's module offers `configure(parser)` and `run(arguments) -> exit code`, and imports heavy
-things inside `run`, so that `sleuth --help` answers at once.
+A verb's module has `configure(parser)` and `run(arguments) -> exit code`. Heavy libraries are
+imported inside `run`, so that `sleuth --help` is fast.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from sleuth import __version__
 from sleuth.errors import SleuthError
 
 VERBS = {
-    "demo": "the whole story on real input: index, base, warm start, GRPO, report",
-    "judge": "train or measure the entailment judge on labelled pairs",
-    "index": "build a search index from files, folders or a data set",
-    "search": "search an index",
-    "ask": "answer one question from an index, with the evidence",
-    "train": "train a recipe",
-    "eval": "evaluate a recipe or a finished run on a whole question file",
-    "compare": "compare evaluated runs question by question",
-    "published": "list the papers' result tables, or set a run beside them",
-    "recipes": "list the recipes",
-    "reward": "score transcripts written elsewhere with a recipe's reward",
-    "robustness": "evaluate under noise, paraphrase, missing or contradicting evidence, as a curve",
-    "score": "score a file of predictions by a data set's official rules",
-    "serve-retriever": "serve an index to search agents, over HTTP or MCP",
+    "demo": ("runs", "the whole story on real input: index, base, warm start, GRPO, report"),
+    "judge": ("results", "train or measure the entailment judge on labelled pairs"),
+    "index": ("retrieval", "build a search index from files, folders or a data set"),
+    "search": ("retrieval", "search an index"),
+    "ask": ("runs", "answer one question from an index, with the evidence"),
+    "train": ("runs", "train a recipe"),
+    "eval": ("runs", "evaluate a recipe or a finished run on a whole question file"),
+    "compare": ("results", "compare evaluated runs question by question"),
+    "published": ("results", "list the papers' result tables, or compare a run with them"),
+    "recipes": ("runs", "list the recipes"),
+    "reward": ("results", "score transcripts written elsewhere with a recipe's reward"),
+    "robustness": ("runs", "evaluate under noise, paraphrase, missing or contradicting evidence, as a curve"),
+    "score": ("results", "score a file of predictions by a data set's official rules"),
+    "serve-retriever": ("retrieval", "serve an index to search agents, over HTTP or MCP"),
 }
-"""Verb → one line of help; the module is sleuth.cli.<verb>_, with "_" for "-"."""
+"""Verb → its room and one line of help; the module is sleuth.cli.<room>.<verb>_, with "_" for "-"."""
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -45,7 +45,7 @@ class _Parser(argparse.ArgumentParser):
     """argparse with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
-        """Print one line and leave with status 2."""
+        """Print one line and exit with status 2."""
         self.exit(EXIT_USAGE, f"{self.prog}: {message} (see '{self.prog} --help')\n")
 
 
@@ -56,7 +56,7 @@ def build_parser(verb: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sleuth {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
-    for name, summary in VERBS.items():
+    for name, (_, summary) in VERBS.items():
         sub = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name == verb:
             _module(name).configure(sub)
@@ -64,7 +64,7 @@ def build_parser(verb: str | None) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code."""
+    """Run one verb and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that cannot show a letter shows its number.
@@ -83,10 +83,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", EXIT_INTERRUPTED)
     except SystemExit as stop:
-        # A recipe file of the user's that calls sys.exit(0) would pass for a run that succeeded.
+        # A user's recipe file that calls sys.exit(0) must not look like a run that succeeded.
         return _fail(f"{parsed.verb} was ended by sys.exit({stop.code!r}) in the code it ran")
     except BrokenPipeError:
-        # The reader of our output left (say, `| head`): nothing is wrong, and nothing more can be said.
+        # The reader of our output is gone (`| head`): no error, and no place left to write.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _module(verb: str) -> ModuleType:
-    return import_module(f"sleuth.cli.{verb.replace('-', '_')}_")
+    return import_module(f"sleuth.cli.{VERBS[verb][0]}.{verb.replace('-', '_')}_")
 
 
 def _fail(line: str, code: int = EXIT_ERROR) -> int:

@@ -1,4 +1,4 @@
-"""How verbs speak: JSON for programs, rich tables for people."""
+"""Output of the verbs: JSON for programs, rich tables for people."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
 PIPE_WIDTH = 200
 """Columns of a table that is not printed on a terminal."""
 WIDE = 110
-"""Columns from which a figure and its interval stand on one line."""
+"""Columns from which a figure and its interval fit on one line."""
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str = "") -> None:
@@ -47,7 +47,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], ti
 
 
 def as_written(text: str, style: str = "") -> Text:
-    """A text as it stands, for a terminal: nothing in it is markup or an emoji's name, and what terminals obey is left out."""
+    """Plain text for a terminal: no markup, no emoji names, and no control characters."""
     from rich.text import Text
 
     return Text(_CONTROL.sub("", text), style)
@@ -60,7 +60,7 @@ def _console() -> Console:
 
 
 def warn(line: str) -> None:
-    """A remark on standard error, so that standard output stays parseable."""
+    """Print a line on standard error, so that standard output stays parseable."""
     print(f"sleuth: {line}", file=sys.stderr)
 
 

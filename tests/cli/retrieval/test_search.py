@@ -1,4 +1,4 @@
-"""sleuth search over what is no index of ours, and the settings of a retriever."""
+"""sleuth search over servers and with settings of a retriever."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def test_one_line_for_what_cannot_be(
     assert len(err.splitlines()) == 1
 
 
-def test_what_passages_say_is_shown_as_it_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_passages_are_printed_without_markup_or_control_characters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, index = tmp_path / "odd.jsonl", str(tmp_path / "index")
     odd = {
         "[/foo]": "gold [bold]not[/] :heart:",

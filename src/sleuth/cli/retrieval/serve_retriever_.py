@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from sleuth.cli.output import warn
-from sleuth.cli.searching import add_arguments, opened
+from sleuth.cli.retrieval.searching import add_arguments, opened
 from sleuth.errors import ConfigError
 
 TOKEN_VARIABLE = "SLEUTH_RETRIEVER_TOKEN"

@@ -155,7 +155,7 @@ def _built(
 ) -> Done:
     from sleuth.retrievers.bm25_index.build import build_index
 
-    info = build_index(passages, arguments.output, progress=meter.tell)
+    info = build_index(passages, arguments.output, progress=meter.show)
     if info.num_resumed:
         warn(f"{info.num_resumed:,} passages had been indexed by a build that did not end, and are kept")
     skipped.tell(info.num_duplicates, info.duplicates)
@@ -169,7 +169,7 @@ def _added(
 ) -> Done:
     from sleuth.retrievers.bm25_index.update import add_passages
 
-    info = add_passages(passages, arguments.output, replace=arguments.replace, progress=meter.tell)
+    info = add_passages(passages, arguments.output, replace=arguments.replace, progress=meter.show)
     skipped.tell(info.num_duplicates, info.duplicates)
     summary = {
         "index": str(arguments.output),
@@ -211,7 +211,7 @@ def _compact(arguments: argparse.Namespace) -> Done:
     from sleuth.retrievers.bm25_index.update import compact_index
 
     with Meter("passages", silent=arguments.json) as meter:
-        info = compact_index(arguments.output, progress=meter.tell)
+        info = compact_index(arguments.output, progress=meter.show)
     summary = {"index": str(arguments.output), "passages": info.num_passages}
     return (
         summary,
@@ -351,7 +351,7 @@ def _meters(shown: ExitStack, silent: bool) -> Callable[[str, int, int], None]:
         if stage not in meters:
             shown.close()
             meters[stage] = shown.enter_context(Meter(_STAGES[stage], total, start=done, silent=silent))
-        meters[stage].tell(done)
+        meters[stage].show(done)
 
     return tell
 

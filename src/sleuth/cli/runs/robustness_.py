@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from sleuth.cli.evaluating import add_arguments, engine_of, experiment_of, model_of, output_of, recipe_of
 from sleuth.cli.output import print_json, print_table
+from sleuth.cli.runs.evaluating import add_arguments, open_all
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,20 +25,18 @@ def run(arguments: argparse.Namespace) -> int:
     from sleuth.evaluation.perturbed import rows_of
     from sleuth.robustness import levels_of, measure_robustness
 
-    levels = levels_of(arguments.kind, _numbers(arguments.levels))
-    recipe = recipe_of(arguments)
-    output = output_of(arguments, recipe, f"robustness-{arguments.kind}")
-    experiment = experiment_of(arguments, recipe, output)
-    engine = engine_of(arguments, model_of(arguments, recipe))
-    curve = measure_robustness(experiment, arguments.kind, engine, levels, arguments.pool)
+    kind = arguments.kind
+    levels = levels_of(kind, _numbers(arguments.levels))
+    experiment, engine, output = open_all(arguments, f"robustness-{kind}", one_folder=False)
+    curve = measure_robustness(experiment, kind, engine, levels, arguments.pool)
     if arguments.json:
         print_json({"folder": str(output), **curve.to_dict()})
         return 0
     headers, rows = rows_of(curve)
-    print_table(headers, rows, title=f"{curve.recipe}, {curve.model}: {curve.kind}")
+    print_table(headers, rows, title=f"{curve.recipe}, {curve.model}: {kind}")
     for note in curve.notes:
         print(note)
-    print(f"result folder: {output} (curve: robustness-{curve.kind}.html)")
+    print(f"result folder: {output} (curve: robustness-{kind}.html)")
     return 0
 
 
@@ -48,4 +46,4 @@ def _numbers(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ConfigError(f"--levels wants whole numbers such as 0,2,4, not {text!r}") from None
+        raise ConfigError(f"--levels must be whole numbers such as 0,2,4, not {text!r}") from None

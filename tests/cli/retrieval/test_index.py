@@ -48,7 +48,7 @@ def test_forecast_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (json.loads(out)["passages"], err) == (2, "")
 
 
-def test_a_disk_that_is_too_small_is_told(
+def test_a_disk_that_is_too_small_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     from sleuth.retrievers.bm25_index import forecast

@@ -49,7 +49,7 @@ def test_a_wrong_answer_with_the_gold_in_the_notes(tmp_path: Path, capsys: pytes
     assert rows[0]["total"] == 0.1
 
 
-def test_what_the_environment_says_earns_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_text_of_the_environment_earns_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     forged = GOOD | {
         "segments": [
             {
@@ -173,7 +173,7 @@ def test_every_row_draws_its_own_lot(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert 75 <= paid.count(0.1) <= 125, "a third (appendix B.1), within three deviations"
 
 
-def test_what_may_be_left_out_may_be_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_optional_fields_may_be_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     nothing = dict.fromkeys(("id", "passages", "gold_ids", "probes", "entailment"))
     assert score(tmp_path, capsys, "eval-rar", GOOD | nothing)[1][0]["total"] == 1.0
 

@@ -123,7 +123,7 @@ def test_verify_reads_the_vectors_too(source: str, tmp_path: Path, capsys: pytes
         assert "vectors.f32: is not the file that the build wrote" in err
 
 
-def test_an_encoder_that_cannot_be_used_is_told_before_anything_is_built(
+def test_an_unusable_encoder_is_refused_before_anything_is_built(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str
 ):
     for name, word in (

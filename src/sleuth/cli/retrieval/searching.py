@@ -1,4 +1,4 @@
-"""What verbs that only search have in common: which retriever is meant, and where it searches."""
+"""The retriever that the verbs which only search open."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sleuth.cli.arguments import add_shared
 from sleuth.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,36 +25,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="bm25 (words), dense (vectors) or hybrid; default: all that the index holds. "
         "Or remote, qdrant, opensearch, elasticsearch, milvus, with DIR for the address",
     )
+    add_shared(parser, "--set", help="a setting of that retriever")
+    parser.add_argument("--rerank", metavar="MODEL", help="a cross-encoder, by name or folder, that reranks")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of that retriever"
-    )
-    parser.add_argument(
-        "--rerank",
-        metavar="MODEL",
-        help="a cross-encoder, by name or folder, that puts in order what was found",
-    )
-    parser.add_argument(
-        "--rerank-depth", type=int, metavar="N", help="passages it reads for each query (default 50)"
+        "--rerank-depth", type=int, metavar="N", help="passages to rerank for each query (default 50)"
     )
 
 
 def opened(arguments: argparse.Namespace) -> Retriever:
     """The retriever that was asked for. ConfigError for a name or setting that does not exist."""
+    depth = arguments.rerank_depth
     if arguments.rerank is None:
-        if arguments.rerank_depth is not None:
+        if depth is not None:
             raise ConfigError("--rerank-depth needs --rerank")
-        return _found_by(arguments)
+        return _first_stage(arguments)
     from sleuth.encoders.cross_encoder import CrossEncoder
     from sleuth.retrievers.rerank import Rerank
 
-    reranking = Rerank(_found_by(arguments), CrossEncoder(arguments.rerank))
+    reranking = Rerank(_first_stage(arguments), CrossEncoder(arguments.rerank))
     reranking.model.open()  # a wrong name fails now, not at the first query
-    given = arguments.rerank_depth
-    return reranking if given is None else replace(reranking, depth=given)
+    return reranking if depth is None else replace(reranking, depth=depth)
 
 
-def _found_by(arguments: argparse.Namespace) -> Retriever:
-    """Who finds the passages."""
+def _first_stage(arguments: argparse.Namespace) -> Retriever:
     from sleuth.retrievers.opening import WAYS, open_retriever
 
     name: str = arguments.retriever

@@ -57,15 +57,15 @@ def test_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(runs / "a"), str(runs / "b"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["columns"][1]["differences"]["em"]["value"] == pytest.approx(0.6)
-    assert told["columns"][1]["adjusted"]["em"] == 2 / 2**6
-    assert told["stamps"] == []
-    assert told["notes"]
-    first, second = (told["systems"][column["name"]] for column in told["columns"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["columns"][1]["differences"]["em"]["value"] == pytest.approx(0.6)
+    assert report["columns"][1]["adjusted"]["em"] == 2 / 2**6
+    assert report["stamps"] == []
+    assert report["notes"]
+    first, second = (report["systems"][column["name"]] for column in report["columns"])
     assert second["outcomes"]["right"] - first["outcomes"]["right"] == 6
-    assert sum(first["outcomes"].values()) == told["n"]
-    assert second["cost_per_right_answer"]["seconds"]["n"] == told["n"]
+    assert sum(first["outcomes"].values()) == report["n"]
+    assert second["cost_per_right_answer"]["seconds"]["n"] == report["n"]
 
 
 @pytest.mark.parametrize(("flag", "start"), [("--markdown", "| figure | system |"), ("--latex", "% needs")])
@@ -76,7 +76,7 @@ def test_tables_for_papers(runs: Path, capsys: pytest.CaptureFixture[str], flag:
     assert err == ""
 
 
-def test_html_beside_any_format(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_with_any_format(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "new" / "report.html"
     assert main(["compare", str(runs / "a"), str(runs / "b"), "--html", str(path), "--json"]) == 0
     out, err = capsys.readouterr()
@@ -92,7 +92,7 @@ def test_a_run_means_its_newest_evaluation(runs: Path, capsys: pytest.CaptureFix
     assert "+70.0" in out
 
 
-def test_what_differs_is_refused_or_stamped_in_every_format(
+def test_different_settings_are_refused_or_stamped_in_every_format(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pair = ["compare", str(runs / "a"), str(runs / "wider")]

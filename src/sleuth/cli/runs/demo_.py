@@ -1,8 +1,7 @@
 """sleuth demo: the whole story on real input, on two cores and no GPU.
 
-Index the World Factbook, score the untrained model on held-out multi-hop questions, warm-start
-it, train Eval-RAR with GRPO, and score it again after each stage. What GRPO adds is reported as
-it is.
+It indexes the World Factbook, scores the untrained model on held-out multi-hop questions, warm-starts
+it, trains Eval-RAR with GRPO, and scores it again after each stage.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ import argparse
 import time
 from pathlib import Path
 
+from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_figures, print_json, warn
+from sleuth.text import clock
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,21 +20,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe", default="eval-rar/cpu", metavar="NAME", help="what to train (default eval-rar/cpu)"
     )
-    parser.add_argument(
-        "--model", default="", metavar="M", help="another Hugging Face model than SmolLM2-135M"
-    )
-    parser.add_argument("--index", default="", metavar="DIR", help="another index than the Factbook's")
+    add_shared(parser, "--model", help="another Hugging Face model than SmolLM2-135M")
+    add_shared(parser, "--index", help="another index than the Factbook's")
     parser.add_argument(
         "--minutes",
         type=float,
         default=15.0,
-        help="time to aim for (default 15); a slow machine takes up to a third more",
+        help="time to aim for (default 15); a slow machine needs up to a third more",
     )
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("runs/demo"), metavar="RUN", help="run folder"
-    )
-    parser.add_argument("--json", action="store_true", help="machine-readable result")
+    add_shared(parser, "--set")
+    add_shared(parser, "--output", default=Path("runs/demo"), metavar="RUN", help="run folder")
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -50,7 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
         recipe = recipe.sized(model=arguments.model)
     began = time.monotonic()
     experiment = Experiment(
-        recipe, arguments.output, index=arguments.index, say=lambda line: _say(began, line)
+        recipe,
+        arguments.output,
+        index=arguments.index,
+        say=lambda line: warn(f"[{clock(time.monotonic() - began)}] {line}"),
     )
     story = Demo(experiment, began + 60 * arguments.minutes, slack_s=20 * arguments.minutes).run()
     if arguments.json:
@@ -62,8 +62,3 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"\nresult: {arguments.output / 'result.json'}\nreport: {arguments.output / 'report.html'}")
     print(f'try next:\n  sleuth ask "{story.example}" --index {story.index} --run {arguments.output}')
     return 0
-
-
-def _say(began: float, line: str) -> None:
-    minutes, seconds = divmod(int(time.monotonic() - began), 60)
-    warn(f"[{minutes:02d}:{seconds:02d}] {line}")

@@ -12,7 +12,7 @@ from support.towns import questions, write_towns
 
 
 @pytest.mark.slow
-def test_before_and_after_stand_in_one_table(
+def test_before_and_after_are_in_one_table(
     tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     towns = write_towns(tmp_path, train=questions()[:5], dev=questions()[5:])
@@ -47,5 +47,5 @@ def test_before_and_after_stand_in_one_table(
     assert "training takes likely" in err
     assert "{" not in out
     assert main([*command, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["steps"], told["stopped"], told["n"]) == (1, "done", 3)
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["steps"], summary["stopped"], summary["n"]) == (1, "done", 3)

@@ -29,7 +29,7 @@ def passages(tmp_path: Path) -> str:
         (["--recipe", "arena/cpu", "--passages", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )
-def test_what_is_missing_is_said_before_a_model_is_loaded(
+def test_missing_input_is_reported_before_a_model_is_loaded(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ):
     assert main(["ask", "Who wrote Emma?", *arguments, "--model", "no/such-model"]) == 1

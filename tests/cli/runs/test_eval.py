@@ -74,21 +74,21 @@ def test_an_endpoint_under_a_recipe_s_protocol(
     tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
-    code, told = evaluated(tmp_path, "search-r1/paper", *more)
+    code, result = evaluated(tmp_path, "search-r1/paper", *more)
     assert code == 0
     assert json.loads(capsys.readouterr().out)["em"]["value"] == 0.5
-    assert told["settings"]["model"] == endpoint.replace("#", "/v1#")
-    assert told["settings"]["protocol"]["part"] == "SearchTags"
-    assert told["engine"] == {"engine": "OpenAIEngine", "context_length": "9000", "api": "chat"}
+    assert result["settings"]["model"] == endpoint.replace("#", "/v1#")
+    assert result["settings"]["protocol"]["part"] == "SearchTags"
+    assert result["engine"] == {"engine": "OpenAIEngine", "context_length": "9000", "api": "chat"}
 
 
 def test_every_result_names_what_its_figures_depend_on(
     tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Retrieval, normaliser, decoding, budget and versions, whoever was asked."""
+    """Retrieval, normaliser, decoding, budget and versions."""
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.top_k=7")
-    _, told = evaluated(tmp_path, "rag/cpu", *more)
-    settings = told["settings"]
+    _, result = evaluated(tmp_path, "rag/cpu", *more)
+    settings = result["settings"]
     assert settings["retriever"]["retriever"] == "given"
     assert {"analyser", "k1", "b"} <= set(settings["retriever"])
     assert settings["rules"]["hotpotqa"]["normaliser"] == "squad"
@@ -96,18 +96,18 @@ def test_every_result_names_what_its_figures_depend_on(
     assert settings["limits"]["top_k"] == 7
     assert {"max_steps", "max_new_tokens", "max_passage_tokens", "max_context"} <= set(settings["limits"])
     assert settings["questions"]["n"] == 2
-    assert {"python", "sleuth", "numpy", "httpx"} <= set(told["versions"])
-    assert told["source"] == data
+    assert {"python", "sleuth", "numpy", "httpx"} <= set(result["versions"])
+    assert result["source"] == data
 
 
-def test_a_judge_that_cannot_be_had_costs_the_reward_only(
+def test_a_missing_judge_costs_the_reward_only(
     tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
     nowhere = ("--set", f"reward.judge.model={tmp_path / 'no-judge'}", "--set", "reward.eqr=always")
-    code, told = evaluated(tmp_path, "evinote-rag/paper", *more, *nowhere)
+    code, result = evaluated(tmp_path, "evinote-rag/paper", *more, *nowhere)
     assert code == 0
-    assert told["metrics"]["em"]["n"] == 2
+    assert result["metrics"]["em"]["n"] == 2
     err = capsys.readouterr().err
     assert "2 of 2 episodes have no reward; the first: " in err
     assert "no-judge" in err
@@ -120,17 +120,17 @@ def test_a_checkpoint_under_every_recipe_s_protocol(
 ) -> None:
     settings = ["retriever=given", "scale.max_new_tokens=4", "scale.max_steps=2", "scale.max_context=1000"]
     changed = [word for setting in settings for word in ("--set", setting)]
-    code, told = evaluated(tmp_path, recipe, "--model", str(tiny_model), "--data", data, *changed)
+    code, result = evaluated(tmp_path, recipe, "--model", str(tiny_model), "--data", data, *changed)
     assert code == 0
-    assert (told["n"], told["metrics"]["em"]["n"], told["faults"]) == (2, 2, 0)
-    assert told["engine"]["engine"] == "TransformersEngine"
-    assert {"arithmetic", "device"} <= set(told["engine"])
+    assert (result["n"], result["metrics"]["em"]["n"], result["faults"]) == (2, 2, 0)
+    assert result["engine"]["engine"] == "TransformersEngine"
+    assert {"arithmetic", "device"} <= set(result["engine"])
 
 
 def test_a_test_split_is_reported_on_whatever_the_recipe_s_curve(
     tmp_path: Path, data: str, endpoint: str
 ) -> None:
-    """Watching a test split while training is refused; reporting on it is what it is for."""
+    """A test split may be reported on, though never watched while training."""
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.eval_every=1")
     assert evaluated(tmp_path, "rag/cpu", *more)[0] == 0
 

@@ -1,16 +1,17 @@
-"""sleuth recipes: what can be run, and where it comes from."""
+"""sleuth recipes: every recipe with its model, data and source."""
 
 from __future__ import annotations
 
 import argparse
 
+from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_json, print_table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     parser.add_argument("name", nargs="?", help="show one recipe in full")
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

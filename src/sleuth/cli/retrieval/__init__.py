@@ -1,0 +1,1 @@
+"""Verbs over passages: build an index, search it, serve it."""

@@ -1,0 +1,102 @@
+"""Recipe, model, questions and folder of the verbs that evaluate."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sleuth.cli.arguments import add_shared
+from sleuth.cli.output import warn
+
+if TYPE_CHECKING:
+    from sleuth.engines.base import Engine
+    from sleuth.evaluation.result import Evaluation
+    from sleuth.experiment import Experiment
+    from sleuth.recipe import Recipe
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Recipe, settings, model, questions, index, folder."""
+    add_shared(parser, "recipe", "--set", "--model")
+    parser.add_argument(
+        "--tokenizer",
+        default="",
+        metavar="T",
+        help="tokenizer of an endpoint's model, by name or folder; contexts are then counted and sent in tokens",
+    )
+    parser.add_argument("--data", default="", metavar="SPEC", help="questions, such as hotpotqa:dev.json")
+    parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N questions")
+    add_shared(parser, "--index", "--output", "--strict", "--json")
+
+
+def open_all(
+    arguments: argparse.Namespace, what: str, *, one_folder: bool = True
+) -> tuple[Experiment, Engine, Path]:
+    """Experiment, model and result folder that the arguments name; `what` is done names a new folder.
+
+    one_folder: the result folder is one evaluation; otherwise it will hold several.
+    The index and the questions are opened first: their faults are found before a model is loaded.
+    """
+    from sleuth.experiment import Experiment
+
+    recipe = _recipe(arguments)
+    trained = Path(arguments.recipe) / "model"
+    base = trained.parent if trained.is_dir() else Path("runs")
+    output = arguments.output or base / f"{what}-{recipe.name.replace('/', '-')}-{timestamp()}"
+    experiment = Experiment(
+        recipe,
+        output.parent if one_folder else output,
+        index=arguments.index,
+        strict=arguments.strict,
+        checks_leaks=trained.is_dir(),
+        say=warn,
+    )
+    # Its identity opens an index; the retriever alone would open it at the first search.
+    _ = experiment.retriever.identity(), experiment.eval_questions
+    model = arguments.model or (str(trained) if trained.is_dir() else recipe.scale.model)
+    return experiment, _engine(model, arguments.tokenizer), output
+
+
+def timestamp() -> str:
+    """The present time, for the name of a new folder."""
+    return datetime.now().strftime("%Y%m%d-%H%M%S")
+
+
+def warn_of_faults(evaluation: Evaluation) -> None:
+    """Log the episodes that count as wrong, or have no reward, for reasons outside the model."""
+    from sleuth.evaluation.result import read_scores
+
+    if evaluation.faults:
+        warn(
+            f"{evaluation.faults} of {evaluation.n} episodes failed from outside and count as wrong; "
+            f"the first: {evaluation.fault_examples[0]}"
+        )
+    missing = [score.invalid for score in read_scores(evaluation.folder).values() if score.invalid]
+    if len(missing) > evaluation.faults:
+        warn(f"{len(missing)} of {evaluation.n} episodes have no reward; the first: {missing[0]}")
+
+
+def _recipe(arguments: argparse.Namespace) -> Recipe:
+    """The recipe with the settings and questions asked for."""
+    from sleuth.errors import ConfigError
+    from sleuth.recipes import load_recipe
+
+    recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
+    if arguments.limit < 0:
+        raise ConfigError(f"--limit must not be negative, not {arguments.limit}")
+    if arguments.data:
+        return recipe.sized(eval_data=arguments.data, eval_questions=arguments.limit)
+    return recipe.sized(eval_questions=arguments.limit) if arguments.limit else recipe
+
+
+def _engine(model: str, tokenizer: str) -> Engine:
+    from sleuth.engines import open_engine
+    from sleuth.errors import ConfigError
+
+    if not tokenizer:
+        return open_engine(model)
+    if not model.startswith("openai:"):
+        raise ConfigError(f"--tokenizer is for the model of an endpoint; {model} has its own")
+    return open_engine(model, tokenizer=tokenizer)
