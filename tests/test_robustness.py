@@ -188,7 +188,7 @@ def test_bad_input(recipe: Recipe, tmp_path: Path) -> None:
         levels_of("noise", [-1, 2])
     with pytest.raises(ConfigError, match="levels 0 to 3, not 4"):
         levels_of("paraphrase", [4])
-    with pytest.raises(ConfigError, match="besides 0"):
+    with pytest.raises(ConfigError, match="other than 0"):
         levels_of("noise", [0])
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"id": "a", "question": "Is it?", "answers": ["yes"]}')

@@ -100,7 +100,7 @@ def levels_of(kind: str, asked: Sequence[int] = ()) -> tuple[int, ...]:
     if kind == "paraphrase" and levels[-1] > LEVELS[-1]:
         raise ConfigError(f"paraphrases have levels 0 to {LEVELS[-1]}, not {levels[-1]}")
     if len(levels) < 2:
-        raise ConfigError("a curve needs a level besides 0")
+        raise ConfigError("a curve needs a level other than 0")
     return levels
 
 

@@ -1,4 +1,4 @@
-"""What a curve is made of: outcomes that add up, changes paired by question, a page with its words."""
+"""Parts of a curve: outcomes that add up, changes paired by question, a page with its words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_planted_answer_is_recognised_by_the_data_set_s_rules() -> None:
     assert followed(record("x", "answered", 0.0, "another"), wrong) is None
 
 
-def test_what_was_shown() -> None:
+def test_passages_shown_and_contradictions_seen() -> None:
     def hits(*ids: str) -> tuple[Hit, ...]:
         return tuple(Hit(Passage(i, "", ""), 1.0) for i in ids)
 

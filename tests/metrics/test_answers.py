@@ -54,7 +54,7 @@ CASES: list[Case] = [
     ("cafe", ("café",), (0, 0), {}),
     ("cafe\u0301", ("café",), (0, 0), {"nq": (1, 1)}),
     ("Beyonce\u0301 Knowles", ("Beyoncé Knowles",), (0, 1 / 2), {"nq": (1, 1)}),
-    # After NFD the bare letter of a lone "à" is taken for the article and leaves its accent behind.
+    # After NFD the bare letter of a lone "à" is taken for the article and keeps its accent.
     ("à la carte", ("la carte",), (0, 4 / 5), {}),
     ("à", ("\u0300",), (0, 0), {"nq": (1, 1)}),
     ("£5", ("5",), (0, 0), {}),

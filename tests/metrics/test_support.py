@@ -33,7 +33,7 @@ def test_nothing_predicted_and_nothing_gold() -> None:
     assert supporting_facts([], [("A", 0)], "2wiki") == WRONG
 
 
-def test_what_was_not_predicted_is_wrong_and_so_is_the_joint_score() -> None:
+def test_a_missing_prediction_is_wrong_and_so_is_the_joint_score() -> None:
     assert supporting_facts(None, [], "hotpotqa") == WRONG
     assert supporting_paragraphs(None, []) == WRONG
     assert evidence_triples(None, []) == WRONG

@@ -56,17 +56,17 @@ class PerturbedCurve:
     kind: str
     """"noise", "paraphrase", "missing-gold" or "contradiction"."""
     axis: str
-    """What `level` counts."""
+    """Meaning of a level."""
     recipe: str
     model: str
     source: str
-    """Where the questions come from."""
+    """Origin of the questions."""
     points: tuple[Point, ...]
     """By rising level."""
     charts: tuple[str, ...]
     """Figures that this kind is about."""
     notes: tuple[str, ...]
-    """What was done, and what a reader must know."""
+    """The perturbation, and remarks without which the curve would mislead."""
 
     def to_dict(self) -> dict[str, Any]:
         """The content of robustness-<kind>.json."""

@@ -1,6 +1,6 @@
-"""Per-question records as append-only JSON lines; a line that a kill cut short is removed by the next writer.
+"""Per-question records of an evaluation, one JSON line each.
 
-Questions are told apart by (data set, id): ids are unique only inside one data set.
+A question's key is (data set, id): ids are unique only inside one data set.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Key = tuple[str, str]
 
 
 def key_of(question: Question) -> Key:
-    """What tells a question apart."""
+    """The question's key."""
     return question.dataset, question.id
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one question came to."""
+    """The outcome of one question."""
 
     id: str
     dataset: str
     question: str
     prediction: str | None
-    """What was scored: "" for a refusal, None if the episode ended without an answer."""
+    """The scored text: "" for a refusal, None if the episode ended without an answer."""
     golds: tuple[str, ...]
     """Accepted answers; empty if unanswerable."""
     ending: str
@@ -47,7 +47,7 @@ class Record:
     elapsed_s: float
     """Seconds spent on this evaluation when the question was finished, earlier sessions included."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)
-    """Figures by name; flat beside the other fields in the file."""
+    """Figures by name; in the file they are fields like the others."""
 
     @property
     def key(self) -> Key:
@@ -86,10 +86,9 @@ def read_records(path: Path) -> list[Record]:
     """The records of an evaluation, in the order in which the questions were finished."""
     records = []
     for number, row in enumerate(read_lines(path), 1):
-        plain = {name: value for name, value in row.items() if name in _FIELDS}
         metrics = {name: value for name, value in row.items() if name not in _FIELDS}
         try:
-            records.append(msgspec.convert(plain | {"metrics": metrics}, Record))
+            records.append(msgspec.convert(row | {"metrics": metrics}, Record))
         except msgspec.ValidationError as error:
             raise DataError(f"{path}:{number}: {error}") from error
     return records

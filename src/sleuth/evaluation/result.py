@@ -1,13 +1,13 @@
 """Evaluation: the finished result of one run over one file of questions, in memory and as a folder.
 
-A folder holds settings.json (from the start), trajectories.jsonl, questions.jsonl and
-rewards.jsonl (growing), and result.json (at the end, written in one rename).
+A folder holds settings.json (from the start), trajectories.jsonl, questions.jsonl and rewards.jsonl (growing; line i
+is the same episode in all three), and result.json (at the end, written in one rename).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +51,16 @@ class Evaluation:
     """Episodes that failed from outside; they count as wrong."""
     fault_examples: tuple[str, ...]
     endings: Mapping[str, int]
-    """How many episodes ended in which way."""
+    """Number of episodes by ending."""
     leaks: Leaks
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     seconds: float
     """Time spent, all sessions together."""
     engine: Mapping[str, str] = field(default_factory=dict)
-    """How the model was run: engine, arithmetic, device, room; empty in older files."""
+    """Engine, arithmetic, device and context size; empty in older files."""
     source: str = ""
-    """Where the questions come from, such as "hotpotqa:dev.json"; "" if that was not said."""
+    """Origin of the questions, such as "hotpotqa:dev.json"; "" if not given."""
 
     def __getitem__(self, name: str) -> Estimate:
         """A figure by name."""
@@ -68,48 +68,42 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of result.json."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "folder"}
-        plain["metrics"] = {name: estimate.to_dict() for name, estimate in self.metrics.items()}
-        return dict(msgspec.to_builtins(plain))
+        return {
+            f.name: msgspec.to_builtins(getattr(self, f.name)) for f in fields(self) if f.name != "folder"
+        }
 
     def records(self) -> list[Record]:
         """The per-question records."""
         return read_records(self.folder / QUESTIONS)
 
     def trajectories(self) -> Iterator[Trajectory]:
-        """The episodes with their scores, in the order in which they ended."""
-        return read_trajectories(self.folder)
-
-
-def read_trajectories(folder: Path) -> Iterator[Trajectory]:
-    """Episodes of an evaluation folder, scored where a reward was recorded."""
-    scores = read_scores(folder)
-    for trajectory in TrajectoryReader(folder / TRAJECTORIES):
-        yield replace(trajectory, score=scores.get(key_of(trajectory.question)))
+        """The episodes in the order in which they ended, scored where a reward was recorded."""
+        scores = read_scores(self.folder)
+        for trajectory in TrajectoryReader(self.folder / TRAJECTORIES):
+            yield replace(trajectory, score=scores.get(key_of(trajectory.question)))
 
 
 def read_scores(folder: Path) -> dict[Key, Score]:
     """Rewards recorded so far."""
-    return {
-        (row["dataset"], row["id"]): Score(row["total"], row["parts"], row["invalid"])
-        for row in read_lines(folder / REWARDS)
-    }
+    rows = read_lines(folder / REWARDS)
+    return {(row["dataset"], row["id"]): msgspec.convert(row, Score) for row in rows}
 
 
 def summarise(records: Sequence[Record], scores: Mapping[Key, Score]) -> dict[str, Estimate]:
     """Mean and interval of every figure, rewards included; the order of the records does not matter."""
     ordered = sorted(records, key=lambda record: record.key)
-    names = dict.fromkeys(name for record in ordered for name in record.metrics)
-    columns = {name: [record.metrics.get(name) for record in ordered] for name in names}
-    if scores:
-        valid = {key: score for key, score in scores.items() if not score.invalid}
-        parts = dict.fromkeys(part for score in valid.values() for part in score.parts)
-        columns["reward"] = [valid[r.key].total if r.key in valid else None for r in ordered]
-        for part in parts:
-            columns[f"reward/{part}"] = [
-                valid[r.key].parts.get(part) if r.key in valid else None for r in ordered
-            ]
-    return {name: bootstrap_mean(values) for name, values in columns.items()}
+    rows = [{**record.metrics, **_rewards(scores.get(record.key))} for record in ordered]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: bootstrap_mean([row.get(name) for row in rows]) for name in names}
+
+
+def _rewards(score: Score | None) -> dict[str, float | None]:
+    """The reward and its parts as figures; None for a reward that could not be computed."""
+    if score is None:
+        return {}
+    if score.invalid:
+        return {"reward": None}
+    return {"reward": score.total, **{f"reward/{name}": value for name, value in score.parts.items()}}
 
 
 def load_evaluation(folder: Path) -> Evaluation:
@@ -118,12 +112,7 @@ def load_evaluation(folder: Path) -> Evaluation:
         what = "an unfinished evaluation" if (folder / SETTINGS).exists() else "no evaluation"
         raise DataError(f"{folder}: {what} ({RESULT} is missing)")
     try:
-        return msgspec.convert(
-            read_json(folder / RESULT) | {"folder": str(folder)}, Evaluation, dec_hook=_path
-        )
+        plain = read_json(folder / RESULT) | {"folder": str(folder)}
+        return msgspec.convert(plain, Evaluation, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
         raise DataError(f"{folder / RESULT}: {error}") from error
-
-
-def _path(kind: type[Any], value: Any) -> Any:
-    return kind(value)

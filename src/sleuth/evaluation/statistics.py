@@ -23,7 +23,7 @@ _Z = 1.959964
 _FEW = 200
 """Most distinct values for which a resample is one multinomial draw of their counts."""
 _BLOCK = 1 << 15
-"""Values drawn at once. Larger arrays leave the processor's cache and take up to three times as long."""
+"""Values drawn at once. Larger arrays leave the processor's cache, which is up to three times slower."""
 _EXACT_FLIPS = 13
 """Most non-zero differences for which all sign patterns are enumerated."""
 

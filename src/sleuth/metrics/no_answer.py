@@ -41,7 +41,7 @@ def score_at(question: NoAnswer, threshold: float) -> float:
 def best_threshold(questions: Sequence[NoAnswer]) -> BestThreshold | None:
     """The script's best threshold, ties in the order given; None without questions.
 
-    Like the script it may cut between questions of equal probability, which no threshold can do, and it
+    Like the script it may cut between questions of equal probability, which no threshold can do. It also
     counts any text as wrong for an unanswerable question, "the" included, which EM takes as empty.
     """
     if not questions:

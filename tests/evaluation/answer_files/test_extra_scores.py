@@ -1,4 +1,4 @@
-"""What a file allows beyond EM and F1: by hand, with what is missing counted as wrong."""
+"""Scores beyond EM and F1 by hand, with missing predictions counted as wrong."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ def test_the_best_threshold_does_not_credit_missing_predictions() -> None:
 def test_all_refused_and_one_question_are_finite(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"prediction": "", "answers": [], "confidence": 1, "no_answer_probability": 1}\n')
-    told = score_predictions(path, "squad2").to_dict()
-    again = json.loads(json.dumps(told, allow_nan=False))
+    plain = score_predictions(path, "squad2").to_dict()
+    again = json.loads(json.dumps(plain, allow_nan=False))
     assert again["refusal"]["precision"] == 1.0
     assert again["refusal"]["answered_precision"] is None
     assert again["selective"]["aurc"] == 0.0

@@ -48,9 +48,9 @@ def test_absent_predictions_are_wrong_and_unknown_ids_count_nowhere(tmp_path: Pa
         "3: id: 'a' was already on line 1",
         "5: id: missing, but gold is found by it",
     ]
-    told = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
-    assert told["gold"]["questions"] == 4
-    assert told["problems"] == scores.problems
+    plain = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
+    assert plain["gold"]["questions"] == 4
+    assert plain["problems"] == scores.problems
 
 
 def test_a_file_of_unknown_ids_is_an_error_not_a_zero(tmp_path: Path) -> None:

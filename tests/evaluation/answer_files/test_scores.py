@@ -88,8 +88,8 @@ def test_bad_rows_are_named_and_counted(tmp_path: Path) -> None:
         "6: id: 'a' was already on line 1",
     ]
     assert named[5].startswith("7: row: ")
-    told = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
-    assert told["bad_rows"] == {"count": 6, "first": [str(bad) for bad in scores.bad]}
+    plain = json.loads(json.dumps(scores.to_dict(), allow_nan=False))
+    assert plain["bad_rows"] == {"count": 6, "first": [str(bad) for bad in scores.bad]}
 
 
 def test_more_golds_than_the_official_file_are_reported(tmp_path: Path) -> None:
