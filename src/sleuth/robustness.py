@@ -6,7 +6,7 @@ where it stopped. Questions' ids and gold answers are never changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,6 +51,8 @@ class Kind:
     needs: str
     """Requirement on a question; others are left out."""
     note: str
+    retriever: Callable[[Retriever, int, str], Retriever] | None = None
+    """The perturbed retriever, given the experiment's own, the level, and the pool or file of wrong answers."""
 
 
 KINDS = {
@@ -62,6 +64,7 @@ KINDS = {
         "Each gold passage that names the answer comes with copies of its text that name a wrong answer instead: "
         "another question's answer of the same type, chosen by rule, the same in all copies. They rank before the "
         "gold passage for half of the questions, after it for the others.",
+        Contradicting,
     ),
     "missing-gold": Kind(
         "gold passages withheld, at most",
@@ -70,6 +73,7 @@ KINDS = {
         "an answer and gold passages",
         "Gold passages are never found; the next passage takes their place. The right response is a refusal, "
         "unless another passage holds the answer (see: answer in shown passages).",
+        lambda own, level, _: Withholding(own, level),
     ),
     "noise": Kind(
         "irrelevant passages added to each search result",
@@ -78,6 +82,7 @@ KINDS = {
         "text",
         "Passages drawn at random from a pool, the same for the same query in every run, are appended to each "
         "result. None supports the question or holds an answer to it.",
+        Noisy,
     ),
     "paraphrase": Kind(
         "level of rewriting",
@@ -124,8 +129,9 @@ def measure_robustness(
     if wrong:
         _write_wrong(experiment.folder / WRONG, wrong)
         wrong = {(q.dataset, q.id): wrong[q.dataset, q.id] for q in questions}
-    noise_pool = _pool(experiment, pool) if kind == "noise" else ""
-    retrievers = {level: _perturbed(kind, level, experiment, noise_pool) for level in levels}
+    source = _pool(experiment, pool) if kind == "noise" else str(experiment.folder / WRONG)
+    own, perturbed = experiment.retriever, KINDS[kind].retriever
+    retrievers = {level: perturbed(own, level, source) if perturbed and level else own for level in levels}
     for retriever in retrievers.values():
         # Open everything, such as the pool, before the first level runs for hours.
         retriever.identity()
@@ -154,18 +160,6 @@ def _applies(kind: str, question: Question, wrong: Wrong) -> bool:
     if kind == "contradiction":
         return has_gold and (question.dataset, question.id) in wrong
     return has_gold or kind != "missing-gold"
-
-
-def _perturbed(kind: str, level: int, experiment: Experiment, pool: str) -> Retriever:
-    """The retriever of a level; the experiment's own one where it is not perturbed."""
-    own = experiment.retriever
-    if level == 0 or kind == "paraphrase":
-        return own
-    if kind == "noise":
-        return Noisy(own, level, pool)
-    if kind == "missing-gold":
-        return Withholding(own, level)
-    return Contradicting(own, level, str(experiment.folder / WRONG))
 
 
 def _evaluate(

@@ -119,7 +119,7 @@ def test_an_evaluation_is_placed_among_them_with_what_differs(world: Any, tmp_pa
     assert (em.ours.value, em.ours.n, em.model) == (0.25, 4, "scripted")
     values = [figure.value for figure in em.published]
     assert values == sorted(values, reverse=True)
-    differs = {c.what: (c.ours, c.theirs) for c in em.contrasts["ARENA, Table 3"]}
+    differs = em.contrasts["ARENA, Table 3"]
     assert differs["questions"] == ("hotpotqa:dev.json, n = 4", "dev, 500 drawn at random, n = 500")
     assert differs["normaliser"] == ("squad", "arena")
     assert differs["decoding"][0] == "greedy"

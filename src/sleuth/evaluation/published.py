@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from sleuth.errors import DataError
-from sleuth.evaluation.records import Record
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.statistics import Estimate, bootstrap_mean
 from sleuth.registry import nearest
@@ -40,9 +39,8 @@ class PublishedFigure:
     metric: str
     """By the name of our figure; "llm_judge" has none."""
     printed: float
-    """The number in the table."""
     value: float
-    """The same as a share in [0, 1], if the metric is one."""
+    """The printed number as a share in [0, 1], if the metric is one."""
     split: str
     n: int | None
     """Questions; None where not stated."""
@@ -59,15 +57,6 @@ class PublishedFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
-    """One respect in which our figure and a table's differ in origin, or may differ."""
-
-    what: str
-    ours: str
-    theirs: str
-
-
-@dataclass(frozen=True, slots=True)
 class Placement:
     """One figure of an evaluation among the published ones of the same data set and metric."""
 
@@ -75,10 +64,10 @@ class Placement:
     metric: str
     model: str
     ours: Estimate
-    published: tuple[PublishedFigure, ...]
+    published: list[PublishedFigure]
     """Highest value first."""
-    contrasts: Mapping[str, tuple[Contrast, ...]]
-    """Place → differences; models differ row by row and are in the rows."""
+    contrasts: Mapping[str, Mapping[str, tuple[str, str]]]
+    """Place → questions, normaliser, decoding or retriever → ours and theirs, where they differ or may differ."""
     notes: Mapping[str, str]
     """Place → its note, where it has one."""
 
@@ -132,36 +121,35 @@ def place(evaluation: Evaluation, figures: Sequence[PublishedFigure]) -> list[Pl
     Raises DataError if there is none: another data set, or none of its metrics.
     """
     records = evaluation.records()
+    groups: dict[tuple[str, str], list[PublishedFigure]] = {}
+    for figure in figures:
+        groups.setdefault((figure.dataset, figure.metric), []).append(figure)
     found = []
-    for dataset, metric in dict.fromkeys((figure.dataset, figure.metric) for figure in figures):
-        own = [record for record in records if record.dataset == dataset]
-        ours = bootstrap_mean([record.metrics.get(metric) for record in own])
-        if ours.value is not None:
-            same = [f for f in figures if (f.dataset, f.metric) == (dataset, metric)]
-            found.append(_placement(evaluation, own, ours, same))
+    for (dataset, metric), same in groups.items():
+        values = [record.metrics.get(metric) for record in records if record.dataset == dataset]
+        ours = bootstrap_mean(values)
+        if ours.value is None:
+            continue
+        origin, tables = (
+            origin_of(evaluation, dataset, len(values)),
+            {figure.place: figure for figure in same},
+        )
+        found.append(
+            Placement(
+                dataset=dataset,
+                metric=metric,
+                model=str(evaluation.settings.get("model", "")),
+                ours=ours,
+                published=sorted(same, key=lambda figure: -figure.value),
+                contrasts={name: _contrasts(origin, figure) for name, figure in tables.items()},
+                notes={name: figure.note for name, figure in tables.items() if figure.note},
+            )
+        )
     if not found:
         named = ", ".join(sorted({record.dataset or "(unnamed)" for record in records}))
         known = ", ".join(sorted({figure.dataset for figure in figures}))
         raise DataError(f"{evaluation.folder}: no published figure on data set {named}; there are: {known}")
     return found
-
-
-def _placement(
-    evaluation: Evaluation, own: Sequence[Record], ours: Estimate, same: Sequence[PublishedFigure]
-) -> Placement:
-    origin = origin_of(evaluation, same[0].dataset, len(own))
-    tables: dict[str, PublishedFigure] = {}
-    for figure in same:
-        tables.setdefault(figure.place, figure)
-    return Placement(
-        dataset=same[0].dataset,
-        metric=same[0].metric,
-        model=str(evaluation.settings.get("model", "")),
-        ours=ours,
-        published=tuple(sorted(same, key=lambda figure: -figure.value)),
-        contrasts={name: _contrasts(origin, figure) for name, figure in tables.items()},
-        notes={name: figure.note for name, figure in tables.items() if figure.note},
-    )
 
 
 def origin_of(evaluation: Evaluation, dataset: str, n: int) -> dict[str, str]:
@@ -179,7 +167,7 @@ def origin_of(evaluation: Evaluation, dataset: str, n: int) -> dict[str, str]:
     }
 
 
-def _contrasts(ours: Mapping[str, str], figure: PublishedFigure) -> tuple[Contrast, ...]:
+def _contrasts(ours: Mapping[str, str], figure: PublishedFigure) -> dict[str, tuple[str, str]]:
     theirs = {name: getattr(figure, name) for name in ("normaliser", "decoding", "retriever")}
     theirs["questions"] = f"{figure.split}, n = {NOT_STATED if figure.n is None else figure.n}"
-    return tuple(Contrast(what, ours[what], theirs[what]) for what in ours if ours[what] != theirs[what])
+    return {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]}

@@ -68,9 +68,7 @@ def _print_placement(one: Placement, folder: str) -> None:
     title = f"{one.dataset}: {_label(one.metric)}, n = {one.ours.n}"
     print_table(["method", _label(one.metric), "model", "source"], rows, title=title)
     lines = [
-        [place, contrast.what, contrast.ours, contrast.theirs]
-        for place, contrasts in one.contrasts.items()
-        for contrast in contrasts
+        [place, name, *both] for place, contrasts in one.contrasts.items() for name, both in contrasts.items()
     ]
     print_table(["table", "differs in", "ours", "theirs"], lines)
     for place, note in one.notes.items():

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print EM and F1 with n and 95 % intervals, and every other score that the rows allow."""
-    from sleuth.evaluation.answer_files.citing import NamedJudge
+    from sleuth.evaluation.answer_files.extra_scores import NamedJudge
     from sleuth.evaluation.answer_files.scores import score_predictions
     from sleuth.evaluation.figures import figure
     from sleuth.judges.opening import open_judge

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from sleuth.errors import DataError, EngineError, JudgeError
 from sleuth.evaluation.answer_files.predictions import TWIN, Row
 from sleuth.evaluation.statistics import Estimate, bootstrap_mean
+from sleuth.judges.base import Judge
 from sleuth.metrics.answers import Match, Rules, answer_match, exact_match, f1
+from sleuth.metrics.citations import CitationScore, Cited, score_citations
 from sleuth.metrics.no_answer import NoAnswer, best_threshold
 from sleuth.metrics.refusal import refusal_figures
 from sleuth.metrics.selective import risk_coverage
@@ -39,6 +42,13 @@ class ExtraScores:
     """Means over questions (or MuSiQue's groups) of values in [0, 1]."""
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Figures of the whole file: refusal, selective (risk and coverage), thresholds, groups, citations."""
+
+
+class NamedJudge(NamedTuple):
+    """A judge and its name in results."""
+
+    name: str
+    judge: Judge
 
 
 def extra_scores(rows: Sequence[Row], rules: Rules) -> ExtraScores:
@@ -174,3 +184,31 @@ def _grouped(rows: Sequence[Row], scores: dict[str, float]) -> Groups:
         says = None if is_missing else not row.refused
         twins.append(Twin(group, row.answerable, says, scores.get(row.id)))
     return group_scores(twins)
+
+
+def citation_scores(rows: Sequence[Row], judge: NamedJudge) -> ExtraScores:
+    """ALCE's recall and precision of the predictions that have passages; a refusal or a missing one claims nothing.
+
+    A judge that fails costs the answers it should have judged: they have no figure and are counted, never
+    scored 0. Raises DataError if no row has passages.
+    """
+    cited = [Cited(row.prediction or "", row.passages) for row in rows if row.passages is not None]
+    if not cited:
+        raise DataError(f"judge {judge.name} has nothing to judge: no row carries passages")
+    failure = ""
+    try:
+        scores = score_citations(cited, judge.judge)
+    except (JudgeError, EngineError) as error:
+        failure, scores = str(error), [CitationScore(None, None, 1, 0)] * len(cited)
+    counts = {
+        "judge": judge.name,
+        "answers": len(cited),
+        "without_sentence": sum(not score.sentences for score in scores),
+        "unjudged": sum(score.recall is None and score.sentences > 0 for score in scores),
+        "failure": failure,
+    }
+    means = {
+        "citation_recall": bootstrap_mean([score.recall for score in scores]),
+        "citation_precision": bootstrap_mean([score.precision for score in scores]),
+    }
+    return ExtraScores(means, {"citations": counts})

@@ -15,8 +15,13 @@ import msgspec
 
 from sleuth.datasets.base import BadRecord
 from sleuth.errors import DataError
-from sleuth.evaluation.answer_files.citing import NamedJudge, citation_scores
-from sleuth.evaluation.answer_files.extra_scores import SCORES, ExtraScores, extra_scores
+from sleuth.evaluation.answer_files.extra_scores import (
+    SCORES,
+    ExtraScores,
+    NamedJudge,
+    citation_scores,
+    extra_scores,
+)
 from sleuth.evaluation.answer_files.gold import Gold, accepted, answer_gold, load_gold
 from sleuth.evaluation.answer_files.predictions import Row, read_rows
 from sleuth.evaluation.statistics import Estimate, bootstrap_mean, minimum_detectable_difference
