@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +27,12 @@ CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
 
 def rows() -> list[dict[str, Any]]:
     """Eight questions with a gold and a useless paragraph; the last two have no gold passage."""
-    made = [
-        {
-            "id": f"q{i}",
-            "question": f"Who is the mayor of {city}?",
-            "answers": [f"{city}son"],
-            "passages": [
-                {"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."},
-                {"id": f"r{i}", "title": f"River {i}", "text": f"The mayor of {city} likes river {i}."},
-            ],
-            "gold_ids": [f"p{i}"],
-        }
-        for i, city in enumerate(CITIES)
-    ]
-    for row in made[6:]:
-        del row["gold_ids"]
+    made: list[dict[str, Any]] = []
+    for i, city in enumerate(CITIES):
+        gold = {"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."}
+        useless = {"id": f"r{i}", "title": f"River {i}", "text": f"The mayor of {city} likes river {i}."}
+        row = {"id": f"q{i}", "question": f"Who is the mayor of {city}?", "answers": [f"{city}son"]}
+        made.append(row | {"passages": [gold, useless]} | ({"gold_ids": [f"p{i}"]} if i < 6 else {}))
     return made
 
 
@@ -55,7 +47,7 @@ def recipe(tmp_path: Path) -> Recipe:
 
 
 def read(request: Request, turn: int) -> str:
-    """Searches for the mayor, then says the first one named; refuses if none is."""
+    """Searches for the mayor, then answers the first one named; refuses without one."""
     text = " ".join(message.content for message in request.messages)
     if turn == 0:
         city = re.search(r"mayor of (\w+)\?", text, re.IGNORECASE)
@@ -80,10 +72,13 @@ def values(curve: PerturbedCurve, name: str) -> list[float | None]:
     return [point.figures[name].value for point in curve.points]
 
 
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def test_noise_is_shown_and_does_not_distract_this_reader(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe, tmp_path / "r", "noise", 2, 4)
-    assert [point.level for point in curve.points] == [0, 2, 4]
-    assert [point.n for point in curve.points] == [8, 8, 8]
+    assert [(point.level, point.n) for point in curve.points] == [(0, 8), (2, 8), (4, 8)]
     assert values(curve, "passages_shown") == [2.0, 4.0, 6.0]
     assert not any("NOT ALL NOISE" in note for note in curve.notes)
     assert (tmp_path / "r" / "pool").is_dir()
@@ -91,12 +86,11 @@ def test_noise_is_shown_and_does_not_distract_this_reader(recipe: Recipe, tmp_pa
     assert settings["perturbation"] == {"kind": "noise", "level": "4"}
     assert (settings["retriever"]["retriever"], settings["retriever"]["noise"]) == ("noisy", "4")
     assert "perturbation" not in json.loads((tmp_path / "r" / "noise-0" / "settings.json").read_text())
-    result = json.loads((tmp_path / "r" / "robustness-noise.json").read_text())
-    assert result == json.loads(json.dumps(curve.to_dict()))
+    written = json.loads((tmp_path / "r" / "robustness-noise.json").read_text())
+    assert written == json.loads(json.dumps(curve.to_dict()))
     page = (tmp_path / "r" / "robustness-noise.html").read_text()
     assert page.count("<svg") == len(KINDS["noise"].charts)
-    for words in ("irrelevant passages added", "n = 8", "95 %", "Holm"):
-        assert words in page
+    assert all(words in page for words in ("irrelevant passages added", "n = 8", "95 %", "Holm"))
     assert "<script" not in page
 
 
@@ -121,13 +115,13 @@ def test_without_its_gold_passage_the_reader_refuses(recipe: Recipe, tmp_path: P
     curve = measured(recipe, tmp_path / "r", "missing-gold", 1)
     assert [point.n for point in curve.points] == [6, 6]
     assert any(note.startswith("2 questions are left out") for note in curve.notes)
-    assert values(curve, "em") == [1.0, 0.0]
-    assert values(curve, "refused") == [0.0, 1.0]
-    assert values(curve, "wrong_answer") == [0.0, 0.0]
-    assert values(curve, "gold_recall") == [1.0, 0.0]
+    figures = ("em", "refused", "wrong_answer", "gold_recall")
+    assert [values(curve, name) for name in figures] == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
     later = curve.points[1]
     assert (later.differences["refused"].value, later.differences["refused"].n) == (1.0, 6)
     assert later.adjusted["em"] == later.differences["em"].p_value == 2 / 2**6
+    with pytest.raises(ConfigError, match="not comparable, they differ in retriever"):
+        compare([tmp_path / "r" / "missing-gold-0", tmp_path / "r" / "missing-gold-1"])
 
 
 def test_a_contradicted_reader_takes_the_first_answer(recipe: Recipe, tmp_path: Path) -> None:
@@ -136,9 +130,8 @@ def test_a_contradicted_reader_takes_the_first_answer(recipe: Recipe, tmp_path: 
     assert values(curve, "followed")[0] == 0.0
     # It believes the first passage, which is the wrong one for about half of the questions.
     assert 0 < (values(curve, "followed")[1] or 0) < 1
-    for point in curve.points:
-        assert point.figures["wrong_answer"].value == point.figures["followed"].value
-    planted = [json.loads(line) for line in (tmp_path / "r" / "wrong-answers.jsonl").read_text().splitlines()]
+    assert values(curve, "wrong_answer") == values(curve, "followed")
+    planted = lines(tmp_path / "r" / "wrong-answers.jsonl")
     golds = {row["id"]: row["answers"][0] for row in rows()}
     assert len(planted) == 8
     assert all(row["answer"] != golds[row["id"]] for row in planted)
@@ -147,19 +140,10 @@ def test_a_contradicted_reader_takes_the_first_answer(recipe: Recipe, tmp_path: 
 def test_paraphrased_questions_are_asked_but_gold_stays(recipe: Recipe, tmp_path: Path) -> None:
     curve = measured(recipe, tmp_path / "r", "paraphrase")
     assert [point.level for point in curve.points] == [0, 1, 2, 3]
-    asked = [
-        json.loads(line)
-        for line in (tmp_path / "r" / "paraphrase-1" / "questions.jsonl").read_text().splitlines()
-    ]
+    asked = lines(tmp_path / "r" / "paraphrase-1" / "questions.jsonl")
     assert {row["question"] for row in asked} == {f"Which person is the mayor of {city}?" for city in CITIES}
     assert {row["id"]: row["golds"] for row in asked} == {row["id"]: row["answers"] for row in rows()}
     assert "Questions whose text changed: 8 at level 1, 8 at level 2, 8 at level 3, of 8." in curve.notes
-
-
-def test_levels_are_not_comparable(recipe: Recipe, tmp_path: Path) -> None:
-    measured(recipe, tmp_path / "r", "missing-gold", 1)
-    with pytest.raises(ConfigError, match="not comparable, they differ in retriever"):
-        compare([tmp_path / "r" / "missing-gold-0", tmp_path / "r" / "missing-gold-1"])
 
 
 def test_a_killed_run_continues_where_it_stopped(recipe: Recipe, tmp_path: Path) -> None:
@@ -181,15 +165,21 @@ def test_a_killed_run_continues_where_it_stopped(recipe: Recipe, tmp_path: Path)
     assert len(asked) - 25 < 36 - 20  # 18 episodes of two turns; at least ten were finished before
 
 
-def test_bad_input(recipe: Recipe, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="did you mean 'noise'"):
-        levels_of("nois")
-    with pytest.raises(ConfigError, match="0 or more, not -1"):
-        levels_of("noise", [-1, 2])
-    with pytest.raises(ConfigError, match="levels 0 to 3, not 4"):
-        levels_of("paraphrase", [4])
-    with pytest.raises(ConfigError, match="other than 0"):
-        levels_of("noise", [0])
+@pytest.mark.parametrize(
+    ("kind", "levels", "words"),
+    [
+        ("nois", (), "did you mean 'noise'"),
+        ("noise", (-1, 2), "0 or more, not -1"),
+        ("paraphrase", (4,), "levels 0 to 3, not 4"),
+        ("noise", (0,), "other than 0"),
+    ],
+)
+def test_bad_levels(kind: str, levels: Sequence[int], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        levels_of(kind, levels)
+
+
+def test_questions_without_the_needed_passages_are_an_error(recipe: Recipe, tmp_path: Path) -> None:
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"id": "a", "question": "Is it?", "answers": ["yes"]}')
     recipe = recipe.sized(eval_data=f"jsonl:{bare}")
@@ -208,9 +198,9 @@ def test_from_the_command_line_with_a_model(
         "--set", "scale.max_steps=1", "--set", "scale.max_new_tokens=4", "--set", "scale.max_context=900",
     ]  # fmt: skip
     assert main([*arguments, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert [point["n"] for point in result["points"]] == [2, 2]
-    assert any("cannot refuse" in note for note in result["notes"])
+    written = json.loads(capsys.readouterr().out)
+    assert [point["n"] for point in written["points"]] == [2, 2]
+    assert any("cannot refuse" in note for note in written["notes"])
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     assert "gold passages withheld" in printed
@@ -227,5 +217,4 @@ def test_command_line_errors_are_one_line(recipe: Recipe, capsys: pytest.Capture
     ):
         given = ["--data", recipe.scale.eval_data, "--set", "retriever=given"]
         assert main(["robustness", "rag/cpu", *given, *more]) == 1
-        lines = capsys.readouterr().err.strip().splitlines()
-        assert word in lines[-1]
+        assert word in capsys.readouterr().err.strip().splitlines()[-1]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sleuth.errors import ConfigError
 from sleuth.metrics.answers import (
     RULES,
-    Rules,
     cover_exact_match,
     cover_exact_match_characters,
     exact_match,
@@ -113,14 +112,8 @@ def test_official_values(case: Case, family: str) -> None:
 
 
 def test_an_empty_gold_means_unanswerable_only_where_such_questions_exist() -> None:
-    for name, expected in {
-        "squad": 0,
-        "hotpotqa": 0,
-        "squad2": 1,
-        "musique": 1,
-        "factbook": 1,
-        "default": 1,
-    }.items():
+    unanswerable = {"squad2": 1, "musique": 1, "factbook": 1, "default": 1}
+    for name, expected in ({"squad": 0, "hotpotqa": 0} | unanswerable).items():
         assert exact_match("", [""], name) == 1
         assert f1("", [""], name) == expected, name
         assert f1("Paris", [""], name) == 0
@@ -136,11 +129,6 @@ def test_em_and_f1_are_maxed_independently() -> None:
     golds = ("yes", "John Smith junior")
     assert exact_match("John Smith", golds, "2wiki") == 0
     assert f1("John Smith", golds, "2wiki") == pytest.approx(4 / 5)
-
-
-def test_a_rule_may_be_given_by_name_or_value() -> None:
-    assert exact_match("Spider-Man", ["Spider Man"], "triviaqa") == 1
-    assert exact_match("Spider-Man", ["Spider Man"], rules_for("triviaqa")) == 1
 
 
 @pytest.mark.parametrize(
@@ -193,16 +181,14 @@ def test_cover_exact_match(
     assert cover_exact_match_characters(prediction, golds, "squad") == characters
 
 
-words = st.text("aeT .,-'_’é\u0301yesno the", max_size=12)
+words = st.text("aeT .,-'_’é\u0301yesno the", max_size=12) | st.text(max_size=30)
 
 
 @given(words, st.lists(words, max_size=3), st.sampled_from(sorted(RULES)))
 def test_scores_are_bounded_and_ordered(prediction: str, golds: list[str], name: str) -> None:
     em, score = exact_match(prediction, golds, name), f1(prediction, golds, name)
-    cover, loose = (
-        cover_exact_match(prediction, golds, name),
-        cover_exact_match_characters(prediction, golds, name),
-    )
+    cover = cover_exact_match(prediction, golds, name)
+    loose = cover_exact_match_characters(prediction, golds, name)
     assert em in (0.0, 1.0)
     assert 0.0 <= score <= 1.0
     assert em <= cover <= loose <= 1.0
@@ -220,12 +206,6 @@ def test_f1_of_one_gold_is_symmetric(prediction: str, gold: str, name: str) -> N
     assert f1(prediction, [gold], name) == f1(gold, [prediction], name)
 
 
-@given(st.text(max_size=30), st.lists(st.text(max_size=30), max_size=3))
-def test_any_unicode_has_a_score(prediction: str, golds: list[str]) -> None:
-    for rules in RULES.values():
-        assert 0.0 <= f1(prediction, golds, rules) <= 1.0
-
-
 def _episode(ending: str, fault: str = "", answerable: bool = True) -> Trajectory:
     question = Question("q", "Who?", ("Ada",), answerable=answerable)
     actions = (Action("answer", "Ada", 1),) if ending == "answered" else ()
@@ -235,19 +215,11 @@ def _episode(ending: str, fault: str = "", answerable: bool = True) -> Trajector
 
 
 def test_prediction_of_an_episode() -> None:
-    assert prediction_of(_episode("answered")) == "Ada"
-    assert prediction_of(_episode("refused")) == ""
-    assert prediction_of(_episode("steps")) is None
-    assert prediction_of(_episode("context")) is None
+    endings = ("answered", "refused", "steps", "context")
+    assert [prediction_of(_episode(ending)) for ending in endings] == ["Ada", "", None, None]
     assert prediction_of(_episode("answered", fault="retriever did not answer")) is None
 
 
 def test_golds_of_an_unanswerable_question_are_none_even_if_its_file_lists_some() -> None:
     assert golds_of(_episode("answered").question) == ("Ada",)
     assert golds_of(_episode("answered", answerable=False).question) == ()
-
-
-def test_rules_name_their_source() -> None:
-    assert all(isinstance(rules, Rules) and rules.source for rules in RULES.values())
-    assert RULES["hotpotqa"].golds == "one"
-    assert RULES["musique"].unanswerable == "left out"
