@@ -6,12 +6,12 @@ A part that was not predicted (None) scores 0, and so does every joint score wit
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sleuth.errors import ConfigError
 from sleuth.metrics.answers import WRONG, Match
 
 Fact = tuple[str, int]
@@ -45,16 +45,13 @@ SUPPORT: dict[str, SupportRules] = {
 
 
 def supporting_facts(predicted: Iterable[Fact] | None, gold: Iterable[Fact], dataset: str) -> Match:
-    """Sentences named as support against the gold ones; `dataset` is hotpotqa or 2wiki, else ConfigError.
+    """Sentences named as support against the gold ones; `dataset` is hotpotqa or 2wiki.
 
     2Wiki's script lower-cases titles after it has removed repeats, so that "A" and "a" count twice.
     """
-    rules = SUPPORT.get(dataset)
-    if rules is None or rules.kind != "facts":
-        raise ConfigError(f"{dataset!r} has no supporting facts; hotpotqa and 2wiki have")
     if predicted is None:
         return WRONG
-    named, wanted = list(dict.fromkeys(predicted)), list(dict.fromkeys(gold))
+    rules, named, wanted = SUPPORT[dataset], list(dict.fromkeys(predicted)), list(dict.fromkeys(gold))
     if rules.lower_titles:
         named = [(title.lower(), place) for title, place in named]
         wanted = [(title.lower(), place) for title, place in wanted]
@@ -87,16 +84,13 @@ def evidence_triples(predicted: Iterable[Triple] | None, gold: Sequence[Collecti
 def joint(parts: Sequence[Match | None]) -> Match:
     """Products of EM, of precision and of recall over the parts; F1 from the last two. WRONG if a part is None.
 
-    HotpotQA: answer and facts. 2Wiki: answer, facts and triples. No parts at all are a ConfigError.
+    HotpotQA: answer and facts. 2Wiki: answer, facts and triples.
     """
-    if not parts:
-        raise ConfigError("a joint score needs at least one part")
-    em = precision = recall = 1.0
-    for part in parts:
-        if part is None:
-            return WRONG
-        em, precision, recall = em * part.em, precision * part.precision, recall * part.recall
-    return Match(em, _harmonic(precision, recall), precision, recall)
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return WRONG
+    precision, recall = math.prod(part.precision for part in known), math.prod(part.recall for part in known)
+    return Match(math.prod(part.em for part in known), _harmonic(precision, recall), precision, recall)
 
 
 def _overlap(named: Sequence[object], wanted: Sequence[object], empty: float) -> Match:

@@ -80,15 +80,6 @@ def test_the_table_shows_every_score_that_the_rows_allow(
     assert "n = 125; differences of EM below 8.8 points may be chance" in printed
 
 
-def test_an_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = _file(tmp_path / "p.jsonl", [ROW | {"dataset": "nq"}, ROW | {"dataset": "hotpotqa"}])
-    assert main(["score", "--dataset", "squad2", "--input", path]) != 0
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert len(printed.err.strip().splitlines()) == 1
-    assert "mixes data sets, none of them squad2: hotpotqa (1), nq (1)" in printed.err
-
-
 CITED = [
     {
         "id": "a",
