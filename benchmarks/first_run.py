@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sleuth.evaluation.comparing.compare import compare
-from sleuth.evaluation.pages.report import ReportRow, write_report
+from sleuth.evaluation.pages.report import write_report
 from sleuth.evaluation.result import Evaluation, load_evaluation
 
 METRICS = ("em", "f1", "valid_format", "searches", "steps", "response_tokens", "gold_recall", "refused")
@@ -49,7 +49,7 @@ def record(run: Path, folder: Path) -> dict[str, Any]:
     write_report(
         folder / "curves.html",
         title=f"{result['recipe']}: {after.n} held-out questions before and after reinforcement learning",
-        rows=[ReportRow.of("after warm start", before), ReportRow.of("after training", after)],
+        stages={"after warm start": before.metrics, "after training": after.metrics},
         metrics=rows,
         trajectories=[],
     )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from sleuth.evaluation.comparing.compare import compare
-from sleuth.evaluation.pages.report import ReportRow, write_report
+from sleuth.evaluation.pages.report import write_report
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.statistics import Estimate
 from sleuth.experiment import Experiment, headline
@@ -141,7 +141,7 @@ class Demo:
         write_report(
             experiment.folder / "report.html",
             title=f"{experiment.recipe.name} on {final.n} held-out questions",
-            rows=[ReportRow.of(name, stage) for name, stage in stages.items()],
+            stages={name: stage.metrics for name, stage in stages.items()},
             metrics=_rows(experiment),
             trajectories=_telling(list(final.trajectories())),
             notes=notes,

@@ -66,8 +66,7 @@ def warn(line: str) -> None:
 
 def print_figures(title: str, rows: Sequence[tuple[str, Mapping[str, Estimate]]]) -> None:
     """Headline figures with 95 % intervals, one row a system."""
-    from sleuth.evaluation.figures import figure, interval, number
-    from sleuth.evaluation.pages.report import HEADLINE
+    from sleuth.evaluation.figures import HEADLINE, figure, interval, number
 
     between = " " if _console().width >= WIDE else "\n"
     headers = ["", *(f"{figure(name).label} ({figure(name).unit})" for name in HEADLINE), "n"]

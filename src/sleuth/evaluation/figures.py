@@ -46,6 +46,9 @@ FIGURES: dict[str, Figure] = {
     "reward": Figure("Reward", "per question"),
 }
 
+HEADLINE = ("em", "f1", "valid_format", "searches")
+"""Figures of the first table of a report and of the terminal."""
+
 
 def figure(name: str) -> Figure:
     """The wording of a figure; one without its own is shown under its name."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+from markupsafe import Markup
 
-from sleuth.evaluation.figures import figure, interval, number, p_value
-from sleuth.evaluation.pages.charts import Series, line_chart
-from sleuth.evaluation.pages.report import notes_html, write_page
+from sleuth.evaluation.comparing.tables import Grid, cell, figure_label
+from sleuth.evaluation.figures import figure, number, p_value
+from sleuth.evaluation.pages.page import write_page
+from sleuth.evaluation.pages.plots import Line, line_chart
 from sleuth.evaluation.records import Key, Record, key_of
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.settings import rules_of
@@ -160,34 +162,35 @@ def write_curve(folder: Path, curve: PerturbedCurve) -> Path:
     """Write robustness-<kind>.json and its page, robustness-<kind>.html, into `folder`; returns the page's path."""
     write_json(folder / f"robustness-{curve.kind}.json", curve.to_dict())
     page = folder / f"robustness-{curve.kind}.html"
-    title = f"{curve.recipe}: {curve.kind}"
-    charts = "".join(_chart(curve, name) for name in curve.charts)
-    about = f'<p class="hint">{escape(f"{curve.model} · {curve.source} · intervals are 95 %")}</p>'
-    sections = [about, notes_html(curve.notes), f'<div class="charts">{charts}</div>', _table(curve)]
-    write_page(page, title, sections)
+    headers, rows = rows_of(curve)
+    write_page(
+        page,
+        "robustness.html",
+        title=f"{curve.recipe}: {curve.kind}",
+        about=f"{curve.model} · {curve.source} · intervals are 95 %",
+        notes=curve.notes,
+        charts=[_chart(curve, name) for name in curve.charts],
+        levels=Grid("Levels", tuple(headers), tuple(map(tuple, rows)), words=1),
+    )
     return page
 
 
-def _chart(curve: PerturbedCurve, name: str) -> str:
+def _chart(curve: PerturbedCurve, name: str) -> Markup:
     """One figure by level, with its interval as a band."""
     label, unit = figure(name)
     factor = 100.0 if unit == "%" else 1.0
     seen = [(point.level, point.figures[name]) for point in curve.points if name in point.figures]
-    line = [(float(level), factor * e.value) for level, e in seen if e.value is not None]
-    band = [
-        (float(level), factor * e.low, factor * e.high)
-        for level, e in seen
-        if e.low is not None and e.high is not None
-    ]
+    points = [(level, e.value, e.low, e.high) for level, e in seen if e.value is not None]
+    levels, *ends = np.array(points, dtype=float).reshape(-1, 4).T
     counts = sorted({estimate.n for _, estimate in seen})
     n = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    return line_chart(f"{label}, n = {n}", unit, [Series(label, line, band)], curve.axis, smooth=False)
+    line = Line(label, levels, *(factor * end for end in ends))
+    return line_chart(f"{label}, n = {n}", unit, [line], curve.axis, smooth=False)
 
 
 def cells(point: Point, name: str) -> list[str]:
     """A figure and its interval, its change and adjusted p, as text."""
-    estimate = point.figures[name]
-    texts = [f"{number(estimate.value, name)} {interval(estimate, name)}".strip()]
+    texts = [cell(point.figures[name], name)]
     if name in COMPARED:
         change = point.differences.get(name)
         texts.append(
@@ -200,27 +203,10 @@ def rows_of(curve: PerturbedCurve) -> tuple[list[str], list[list[str]]]:
     """Headers and rows of the table: one row a level."""
     headers = [curve.axis]
     for name in curve.charts:
-        label, unit = figure(name)
-        headers += [f"{label} ({unit})", *(["change, Holm's p"] if name in COMPARED else [])]
+        headers += [figure_label(name), *(["change, Holm's p"] if name in COMPARED else [])]
     rows = [
         [str(point.level), *(text for name in curve.charts for text in cells(point, name)), str(point.n)]
         for point in curve.points
     ]
     return [*headers, "n"], rows
 
-
-def _table(curve: PerturbedCurve) -> str:
-    headers, rows = rows_of(curve)
-    head = "".join(f"<th>{escape(header)}</th>" for header in headers)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(map(_cell, row[1:])) + "</tr>" for row in rows
-    )
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<h2>Levels</h2><div class="scroll card">{table}</div>'
-
-
-def _cell(text: str) -> str:
-    """The value, and below it its interval or p."""
-    value, space, rest = text.partition(" ")
-    below = f'<span class="interval">{escape(rest)}</span>' if space else ""
-    return f"<td>{escape(value.removesuffix(','))}{below}</td>"

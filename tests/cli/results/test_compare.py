@@ -51,7 +51,7 @@ def test_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "+60.0 [+30.0, +90.0]" in out
     assert "0.031" in out  # six questions gained: 2 of 2^6 patterns
     assert "the same model, weights, protocol and reward in all" in out
-    assert "What became of the questions" in out
+    assert "Outcomes" in out
     assert "Right" in out
 
 

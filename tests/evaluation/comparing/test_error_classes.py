@@ -1,4 +1,4 @@
-"""Error classes: every class by a small episode, the order where two apply, and none left over."""
+"""Error classes: every class by a small episode, their order, and exactly one class for any episode."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def episode(
     question: Question = ASKED,
     tag: str = "summary",
 ) -> Trajectory:
-    """Search, result, note and answer; `answer` None is a last turn that nobody can read."""
+    """Search, result, note and answer; `answer` None is an unreadable last turn."""
     body = f"<{tag}>{note}</{tag}>"
     turn = Segment("policy", f"{body}<answer>{answer}</answer>")
     return Trajectory(
@@ -73,7 +73,7 @@ def classed(trajectory: Trajectory) -> str:
         ("The Midsummer Marriage and Peter Grimes: one is by Benjamin Britten.", "incomplete"),
         ("The Midsummer Marriage was first given in 1962.", "inaccurate"),
         ("The Midsummer Marriage is by Michael Tippett.", "answer"),
-        # The right clue beside a number that nothing says is inaccurate all the same.
+        # The right clue with an unsupported number is inaccurate all the same.
         ("By Michael Tippett, in 1962.", "inaccurate"),
         # Numbers of the passages and the question, short ones, and other ways to write them.
         ("Doc 2: an opera by him, 1,955.", "irrelevant"),
@@ -86,23 +86,65 @@ def test_notes(note: str, expected: str) -> None:
     assert classed(episode(note=note)) == expected
 
 
-def test_an_answer_of_ones_own_making_is_inaccurate_only_if_the_note_states_it() -> None:
-    assert classed(episode("Gustav Holst", "The Midsummer Marriage is by Gustav Holst.")) == "inaccurate"
-    assert classed(episode("Gustav Holst", "The Midsummer Marriage is an opera.")) == "incomplete"
-    # What the question itself says is not made up.
-    assert classed(episode("The Midsummer Marriage", "It is The Midsummer Marriage.")) == "incomplete"
+PARTLY = replace(ASKED, gold_ids=("g1", "g2"))
+BARE = replace(CLOSED, gold_ids=(), hops=())
+NO_STEPS = replace(CLOSED, hops=())
+NO_ANSWER = replace(ASKED, answers=(), answerable=False, gold_ids=(), dataset="default")
+REFUSED = {"actions": (Action("refuse", "", 3),), "ending": "refused"}
+SEARCHING = replace(
+    episode(), actions=(Action("search", "it", 1), Action("search", "more", 3)), ending="steps"
+)
 
 
-def test_without_notes_the_passages_are_the_evidence() -> None:
-    assert classed(episode()) == "answer"
-    partly = replace(ASKED, gold_ids=("g1", "g2"))
-    assert classed(episode(question=partly)) == "incomplete"
-    assert classed(episode(question=partly, shown=(GOLD, SECOND))) == "answer"
-    unsaid = replace(ASKED, answers=("Tippett, Sir Michael",))
-    assert classed(episode(question=unsaid)) == "incomplete"
-    # Gold ids of another corpus: the answer's words decide.
-    foreign = replace(ASKED, gold_ids=("elsewhere",))
-    assert classed(episode(question=foreign)) == "answer"
+@pytest.mark.parametrize(
+    ("trajectory", "expected"),
+    [
+        # An invented answer is inaccurate only if the note states it, and words of the question are not invented.
+        (episode("Gustav Holst", "The Midsummer Marriage is by Gustav Holst."), "inaccurate"),
+        (episode("Gustav Holst", "The Midsummer Marriage is an opera."), "incomplete"),
+        (episode("The Midsummer Marriage", "It is The Midsummer Marriage."), "incomplete"),
+        # Without notes the passages are the evidence; gold ids of another corpus leave it to the answer's words.
+        (episode(), "answer"),
+        (episode(question=PARTLY), "incomplete"),
+        (episode(question=PARTLY, shown=(GOLD, SECOND)), "answer"),
+        (episode(question=replace(ASKED, answers=("Tippett, Sir Michael",))), "incomplete"),
+        (episode(question=replace(ASKED, gold_ids=("elsewhere",))), "answer"),
+        # Search failure: no passage is gold or holds the answer.
+        (episode(shown=(OTHER,)), "search"),
+        (episode(shown=()), "search"),
+        (episode(shown=(OTHER,), note="It is by Michael Tippett."), "search"),
+        (episode(shown=(SECOND,), note="Michael Tippett."), "answer"),
+        (episode(shown=(GOLD,), question=replace(ASKED, answers=("Sir Michael",))), "incomplete"),
+        # Neither gold passages nor a findable answer.
+        (episode("yes", question=BARE), "answer"),
+        (episode("yes", "Peter Grimes.", question=BARE), "answer"),
+        (episode("yes", "In 1962.", question=BARE), "inaccurate"),
+        (episode("yes", question=BARE, shown=()), "search"),
+        # A yes/no question needs every step.
+        (episode("yes", "Peter Grimes: London.", question=CLOSED), "incomplete"),
+        (episode("yes", "Given in 1955, and in London.", question=CLOSED), "answer"),
+        (episode("yes", "Nothing.", question=CLOSED), "irrelevant"),
+        (episode("yes", "Nothing.", question=NO_STEPS), "irrelevant"),
+        (episode("yes", "Peter Grimes.", question=NO_STEPS), "answer"),
+        # Right, refused, failed and unreadable.
+        (episode("Michael Tippett"), "right"),
+        (replace(episode("Michael Tippett"), malformed="text outside the tags"), "right"),
+        (replace(episode(), **REFUSED), "wrong_refusal"),
+        (replace(episode(question=NO_ANSWER), **REFUSED), "right"),
+        (episode(question=NO_ANSWER), "missed_refusal"),
+        (replace(episode("Michael Tippett"), fault="index gone", ending="fault"), "failed"),
+        (episode(None), "format"),
+        (episode(None, question=NO_ANSWER), "format"),
+        (replace(SEARCHING, actions=(Action("search", "it", 1),)), "format"),
+        # No answer after a valid last turn, or without any turn, is no format failure.
+        (SEARCHING, "answer"),
+        (replace(SEARCHING, segments=episode(shown=(OTHER,)).segments), "search"),
+        (replace(SEARCHING, actions=(Action("invalid", "?", 1), Action("search", "more", 3))), "answer"),
+        (Trajectory(ASKED, (Segment("prompt", "too long"),), ending="context"), "search"),
+    ],
+)
+def test_classes(trajectory: Trajectory, expected: str) -> None:
+    assert classed(trajectory) == expected
 
 
 @pytest.mark.parametrize("tag", NO_NOTES)
@@ -110,59 +152,6 @@ def test_thoughts_and_actions_are_no_notes(tag: str) -> None:
     trajectory = episode(note="Gustav Holst, 1962", answer="Gustav Holst", tag=tag)
     assert notes_of(trajectory) == ""
     assert classed(trajectory) == "answer"
-
-
-def test_search_failure() -> None:
-    assert classed(episode(shown=(OTHER,))) == "search"
-    assert classed(episode(shown=())) == "search"
-    assert classed(episode(shown=(OTHER,), note="It is by Michael Tippett.")) == "search"
-    # A passage that is not gold but holds the answer will do; so will a gold one that does not.
-    assert classed(episode(shown=(SECOND,), note="Michael Tippett.")) == "answer"
-    assert classed(episode(shown=(GOLD,), question=replace(ASKED, answers=("Sir Michael",)))) == "incomplete"
-
-
-def test_what_is_needed_may_be_unknown() -> None:
-    bare = replace(CLOSED, gold_ids=(), hops=())
-    assert classed(episode("yes", question=bare)) == "answer"
-    assert classed(episode("yes", "Peter Grimes.", question=bare)) == "answer"
-    assert classed(episode("yes", "In 1962.", question=bare)) == "inaccurate"
-    assert classed(episode("yes", question=bare, shown=())) == "search"
-
-
-def test_yes_or_no_needs_every_step() -> None:
-    assert classed(episode("yes", "Peter Grimes: London.", question=CLOSED)) == "incomplete"
-    assert classed(episode("yes", "Given in 1955, and in London.", question=CLOSED)) == "answer"
-    assert classed(episode("yes", "Nothing.", question=CLOSED)) == "irrelevant"
-    without_steps = replace(CLOSED, hops=())
-    assert classed(episode("yes", "Nothing.", question=without_steps)) == "irrelevant"
-    assert classed(episode("yes", "Peter Grimes.", question=without_steps)) == "answer"
-
-
-def test_right_refused_failed_and_unread() -> None:
-    unanswerable = replace(ASKED, answers=(), answerable=False, gold_ids=(), dataset="default")
-    refused = {"actions": (Action("refuse", "", 3),), "ending": "refused"}
-    assert classed(episode("Michael Tippett")) == "right"
-    assert classed(replace(episode("Michael Tippett"), malformed="text outside the tags")) == "right"
-    assert classed(replace(episode(), **refused)) == "wrong_refusal"
-    assert classed(replace(episode(question=unanswerable), **refused)) == "right"
-    assert classed(episode(question=unanswerable)) == "missed_refusal"
-    assert classed(replace(episode("Michael Tippett"), fault="index gone", ending="fault")) == "failed"
-    assert classed(episode(None)) == "format"
-    assert classed(episode(None, question=unanswerable)) == "format"
-
-
-def test_no_answer_after_a_turn_that_could_be_read_is_no_format_failure() -> None:
-    searching = replace(
-        episode(), actions=(Action("search", "it", 1), Action("search", "more", 3)), ending="steps"
-    )
-    assert classed(searching) == "answer"
-    assert classed(replace(searching, segments=episode(shown=(OTHER,)).segments)) == "search"
-    recovered = replace(searching, actions=(Action("invalid", "?", 1), Action("search", "more", 3)))
-    assert classed(recovered) == "answer"
-    silent = replace(searching, actions=(Action("search", "it", 1),))
-    assert classed(silent) == "format"
-    no_room = Trajectory(ASKED, (Segment("prompt", "too long"),), ending="context")
-    assert classed(no_room) == "search"
 
 
 @pytest.mark.parametrize(

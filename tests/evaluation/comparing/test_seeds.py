@@ -1,4 +1,4 @@
-"""Seeds: what may share a column, what may not, and how both kinds of spread are told."""
+"""Seeds: evaluations that share a column, those that may not, and both kinds of spread."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.comparing.tables import grids
 from sleuth.rollouts.limits import Limits
 from sleuth.storage import read_json, write_json
-
-RECIPE = {"name": "r", "scale": {"lr": 1.0}}
-
-
-def _make(world: Any, folder: Path, seed: int | None, right: Callable[[int], bool], **more: Any) -> Path:
-    """An evaluation inside a run of RECIPE with this seed."""
-    world.run(folder, world.questions(8), world.knows(right, name=f"{folder.parent.name}/model"), **more)
-    if seed is not None:
-        recipe = {**RECIPE, "scale": RECIPE["scale"] | {"seed": seed}}  # type: ignore[operator]
-        (folder.parent / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
-    return folder
+from sleuth.storage import read_json, write_json
 
 
-def test_seeds_share_a_column_and_are_told_apart(world: Any, tmp_path: Path) -> None:
-    base = _make(world, tmp_path / "x" / "base", None, lambda i: i < 2)
-    runs = [
-        _make(world, tmp_path / f"s{seed}" / "eval", seed, lambda i, k=k: i < k)
-        for seed, k in ((7, 4), (8, 6), (9, 8))
-    ]
-    found = compare([base, *runs])
+@pytest.fixture
+def make(world: Any, tmp_path: Path) -> Callable[..., Path]:
+    """An evaluation of eight questions inside a run of one recipe with a seed."""
+
+    def run(name: str, seed: int | None, right: int = 8, **more: Any) -> Path:
+        folder, engine = tmp_path / name, world.knows(lambda i: i < right, name=f"{name}/model")
+        world.run(folder, world.questions(8), engine, **more)
+        if seed is not None:
+            recipe = {"name": "r", "scale": {"lr": 1.0, "seed": seed}}
+            (folder.parent / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
+        return folder
+
+    return run
+
+
+def test_seeds_share_a_column(make: Callable[..., Path]) -> None:
+    runs = [make(f"s{seed}/eval", seed, right) for seed, right in ((7, 4), (8, 6), (9, 8))]
+    found = compare([make("x/base", None, 2), *runs])
     assert [column.name for column in found.columns] == ["x/base", "s7/eval +2 seeds"]
     column = found.columns[1]
     assert column.seed_numbers == (7, 8, 9)
@@ -47,49 +48,35 @@ def test_seeds_share_a_column_and_are_told_apart(world: Any, tmp_path: Path) -> 
     assert by_seed.rows[0][3:] == ("50.0 (seed 7), 75.0 (seed 8), 100.0 (seed 9)", "25.0")
     assert any("mean over seeds 7, 8, 9" in note for note in found.notes())
     json.dumps(found.to_dict(), allow_nan=False)
+    assert len(compare(runs, each_seed=True).columns) == 3
 
 
-def test_seeds_can_be_kept_apart(world: Any, tmp_path: Path) -> None:
-    runs = [_make(world, tmp_path / f"s{seed}" / "eval", seed, lambda _: True) for seed in (1, 2)]
-    assert len(compare(runs).columns) == 1
-    assert len(compare(runs, each_seed=True).columns) == 2
+@pytest.mark.parametrize(
+    ("name", "seed", "change"),
+    [
+        ("copy/eval", 1, {}),
+        ("s2/eval-base", 2, {}),
+        ("u/eval", None, {}),
+        ("s2/eval", 2, {"limits": Limits(top_k=5)}),
+    ],
+)
+def test_a_repeated_or_unknown_seed_or_another_stage_or_setting_stays_apart(
+    make: Callable[..., Path], name: str, seed: int | None, change: dict[str, Any]
+) -> None:
+    assert len(compare([make("s1/eval", 1), make(name, seed, **change)], anyway=True).columns) == 2
 
 
-def test_what_is_no_other_seed_of_the_same(world: Any, tmp_path: Path) -> None:
-    first = _make(world, tmp_path / "s1" / "eval", 1, lambda _: True)
-    same_seed = _make(world, tmp_path / "copy" / "eval", 1, lambda _: True)
-    other_stage = _make(world, tmp_path / "s2" / "eval-base", 2, lambda _: True)
-    unknown = _make(world, tmp_path / "u" / "eval", None, lambda _: True)
-    for other in (same_seed, other_stage, unknown):
-        assert len(compare([first, other]).columns) == 2, other
-
-
-def test_other_limits_are_never_one_column(world: Any, tmp_path: Path) -> None:
-    first = _make(world, tmp_path / "s1" / "eval", 1, lambda _: True)
-    second = _make(world, tmp_path / "s2" / "eval", 2, lambda _: True, limits=Limits(top_k=5))
-    assert len(compare([first, second], anyway=True).columns) == 2
-
-
-def test_other_versions_are_kept_apart_and_said(world: Any, tmp_path: Path) -> None:
-    runs = [_make(world, tmp_path / f"s{seed}" / "eval", seed, lambda _: True) for seed in (1, 2)]
+@pytest.mark.parametrize(
+    ("part", "note"),
+    [
+        ("versions", "other versions of torch (s1/eval: "),
+        ("engine", "other engine settings: torch (s1/eval: none, s2/eval: 9.9)"),
+    ],
+)
+def test_other_versions_and_engines_stay_apart(make: Callable[..., Path], part: str, note: str) -> None:
+    runs = [make(f"s{seed}/eval", seed) for seed in (1, 2)]
     result = read_json(runs[1] / "result.json")
-    result["versions"]["torch"] = "9.9"
-    write_json(runs[1] / "result.json", result)
+    write_json(runs[1] / "result.json", result | {part: result[part] | {"torch": "9.9"}})
     found = compare(runs)
     assert len(found.columns) == 2
-    assert found.apart == (
-        "seeds of one recipe in columns of their own, since versions or engines differ: s1/eval, s2/eval (torch)",
-    )
-    assert any(note.startswith("other versions of torch (s1/eval: ") for note in found.notes())
-
-
-def test_another_engine_is_kept_apart_and_said(world: Any, tmp_path: Path) -> None:
-    runs = [_make(world, tmp_path / f"s{seed}" / "eval", seed, lambda _: True) for seed in (1, 2)]
-    for run, arithmetic in zip(runs, ("float32", "bfloat16"), strict=True):
-        result = read_json(run / "result.json")
-        write_json(run / "result.json", result | {"engine": {"arithmetic": arithmetic}})
-    found = compare(runs)
-    assert len(found.columns) == 2
-    assert "(engine.arithmetic)" in found.apart[0]
-    told = "run in other ways: engine.arithmetic (s1/eval: float32, s2/eval: bfloat16)"
-    assert told in found.notes()
+    assert note in "\n".join(found.notes())

@@ -18,13 +18,6 @@ from sleuth.rollouts.limits import Limits
 HOSTILE = r"a|b \\ [x] 100% $y$ _u_ {v} #1 & ~ ^ <i> `c` *z* 'q' \"r\""
 
 
-def _printed(grid: Grid, width: int = 200) -> str:
-    console = Console(width=width, force_terminal=False)
-    with console.capture() as capture:
-        console.print(terminal(grid))
-    return capture.get()
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -92,10 +85,10 @@ def test_a_markdown_table_keeps_its_columns() -> None:
 
 
 def test_terminal_text_is_no_markup() -> None:
-    printed = _printed(Grid("[bold]t", ("figure", "system"), (("[red]EM", "[/]x"),)))
-    assert "[bold]t" in printed
-    assert "[red]EM" in printed
-    assert "[/]x" in printed
+    console = Console(width=200, force_terminal=False)
+    with console.capture() as capture:
+        console.print(terminal(Grid("[bold]t", ("figure", "system"), (("[red]EM", "[/]x"),))))
+    assert all(text in capture.get() for text in ("[bold]t", "[red]EM", "[/]x"))
 
 
 @pytest.fixture(scope="module")
@@ -103,21 +96,26 @@ def three(world: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("three")
     asked = world.questions(6, "squad") + world.questions(6, "triviaqa")
     for name, right in (("a", 1), ("b", 3), ("c", 5)):
-        world.run(folder / name, asked, world.knows(lambda i, right=right: i < right))
+        limits = Limits(top_k=5 if name == "c" else 3)
+        world.run(folder / name, asked, world.knows(lambda i, right=right: i < right), limits=limits)
     return [folder / name for name in "abc"]
 
 
-def test_two_systems_have_no_holm_in_the_main_table(three: list[Path]) -> None:
+def test_one_and_two_systems(three: list[Path]) -> None:
+    overall = grids(compare(three[:1]))[0]
+    assert overall.title == "1 evaluation on 12 questions"
+    assert overall.headers == ("figure", "system", "value", "n")
+    assert {len(row) for row in overall.rows} == {4}
     overall, by_dataset = grids(compare(three[:2]))
     assert overall.headers == ("figure", "system", "value", "n", "difference", "p")
     assert by_dataset.headers[-1] == "p (Holm)"
-    assert [row[0] for row in by_dataset.rows] == [
-        "squad: EM (%)", "", "squad: F1 (%)", "", "triviaqa: EM (%)", "", "triviaqa: F1 (%)", "",
-    ]  # fmt: skip
+    labels = ["squad: EM (%)", "squad: F1 (%)", "triviaqa: EM (%)", "triviaqa: F1 (%)"]
+    assert [row[0] for row in by_dataset.rows] == [text for label in labels for text in (label, "")]
 
 
-def test_three_systems(three: list[Path]) -> None:
-    overall = grids(compare(three))[0]
+def test_three_systems_and_a_stamp_in_every_format(three: list[Path]) -> None:
+    found = compare(three, anyway=True)
+    overall = grids(found)[0]
     assert overall.title == "3 evaluations on 12 questions"
     # 2, 6 and 10 of 12 right. Against a: 4 and 8 questions gained, p = 2/16 and 2/256; Holm: 0.125 and 2 · 0.0078.
     assert [row[1:4] + row[5:] for row in overall.rows[:3]] == [
@@ -125,20 +123,7 @@ def test_three_systems(three: list[Path]) -> None:
         ("b", "50.0 [25.0, 75.0]", "12", "0.125", "0.125"),
         ("c", "83.3 [58.3, 100.0]", "12", "0.008", "0.016"),
     ]
-
-
-def test_one_system(three: list[Path]) -> None:
-    overall = grids(compare(three[:1]))[0]
-    assert overall.headers == ("figure", "system", "value", "n")
-    assert overall.title == "1 evaluation on 12 questions"
-    assert {len(row) for row in overall.rows} == {4}
-
-
-def test_stamps_are_in_every_format(world: Any, three: list[Path], tmp_path: Path) -> None:
-    asked = world.questions(6, "squad") + world.questions(6, "triviaqa")
-    world.run(tmp_path / "d", asked, world.knows(lambda _: True), limits=Limits(top_k=5))
-    found = compare([three[0], tmp_path / "d"], anyway=True)
-    stamp = "NOT COMPARABLE: they differ in limits.top_k (a: 3, d: 5)"
+    stamp = "NOT COMPARABLE: they differ in limits.top_k (a: 3, b: 3, c: 5)"
     assert found.stamps() == found.to_dict()["stamps"] == [stamp]
     assert f"> **{stamp}**".replace("_", "\\_") in markdown(grids(found), found.stamps(), found.notes())
     assert stamp.replace("_", "\\_") in latex(grids(found), found.stamps(), found.notes())

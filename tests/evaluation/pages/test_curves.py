@@ -1,53 +1,53 @@
-"""Curves: one run in full, several over one another, each in its own colour."""
+"""Training curves: one run in full, several runs in the same charts, phases apart."""
 
 from __future__ import annotations
 
+import math
 import re
 
-from sleuth.evaluation.pages.curves import curves, overlaid
+from sleuth.evaluation.pages.curves import training_curves
 
 ROWS = [{"phase": "train", "step": i, "reward/total": i / 9, "update/loss": 1.0} for i in range(3)]
 
 
-def test_no_rows_no_heading() -> None:
-    assert curves([]) == ""
-    assert overlaid({}) == ""
-    assert overlaid({"a": [{"step": 1}], "b": []}) == ""
+def test_without_numbers_there_are_no_curves() -> None:
+    odd = [
+        {"step": 1},
+        {"step": 2, "x": math.nan},
+        {"step": 3, "x": True},
+        {"step": None, "x": 1.0},
+        {"x": 1.0},
+    ]
+    for runs in ({}, {"a": []}, {"a": odd}, {"a": odd, "b": []}):
+        assert training_curves(runs).strip() == ""  # type: ignore[arg-type]
 
 
 def test_one_run_has_every_figure() -> None:
-    html = curves([*ROWS, {"phase": "train", "step": 3, "odd/one": 2.0}])
-    assert html.count("<svg") == 3
-    assert "Reinforcement learning" in html
-    assert "<summary>other figures</summary>" in html
+    more = {"phase": "train", "step": 3, "odd/one": 2.0, "reward/format": 1.0, "reward/total_std": 0.1}
+    main, _, folded = training_curves({"": [*ROWS, more]}).partition("<summary>other figures</summary>")
+    assert re.findall(r"<figcaption>(.+?)</figcaption>", main) == ["Reward", "Loss"]
+    assert re.findall(r"<figcaption>(.+?)</figcaption>", folded) == ["odd/one", "reward/total_std"]
+    assert "last values: total 0.2222, format 1" in main
+    assert "Reinforcement learning" in main
 
 
-def test_runs_lie_over_one_another_in_their_own_colours() -> None:
-    html = overlaid({"first": ROWS, "<second>": [{"phase": "train", "step": 1, "update/loss": 2.0}]})
+def test_several_runs_have_a_line_each_in_their_own_colours() -> None:
+    html = training_curves({"first": ROWS, "<second>": [{"phase": "train", "step": 1, "update/loss": 2.0}]})
     assert re.findall(r"<figcaption>(\w+)</figcaption>", html) == ["Reward", "Loss"]
     reward, loss = html.split("<figure>")[1:]
-    assert set(re.findall(r'class="line (s\d)"', reward)) == {"s1"}
-    assert re.findall(r'class="line (s\d)"', loss) == ["s1", "s2"]
-    assert "&lt;second&gt;" in loss
-    assert "&lt;second&gt;" not in reward
-    # Who it is stands below even where only one of them has the figure.
-    assert 'class="legend"' in reward
+    # The legend names the run even where only one run has the figure.
+    assert re.findall(r"--series-(\d)\)\"></span>([^<]+)", reward) == [("1", "first")]
+    assert re.findall(r"--series-(\d)\)\"></span>([^<]+)", loss) == [("1", "first"), ("2", "&lt;second&gt;")]
 
 
-def test_phases_stay_apart() -> None:
-    warm = [{"phase": "warm_start", "step": 1, "update/loss": 3.0}]
-    html = overlaid({"a": [*warm, *ROWS], "b": ROWS})
+def test_phases_are_apart() -> None:
+    html = training_curves({"a": [{"phase": "warm_start", "step": 1, "update/loss": 3.0}, *ROWS], "b": ROWS})
     assert html.index("Supervised warm start") < html.index("Reinforcement learning")
     assert html.count("<figcaption>Loss</figcaption>") == 2
 
 
-def test_what_float32_leaves_of_a_sum_that_is_zero_is_drawn_as_zero() -> None:
-    rows = [
-        {"phase": "train", "step": i, "update/loss": (-1) ** i * 1e-8, "update/lr": 1e-8} for i in range(3)
-    ]
-    loss, rate = curves(rows).split("<figure>")[1:]
-    assert "e-" not in loss
-    assert "e-8" in rate  # other figures may well be small
-    assert "e-" not in overlaid({"a": rows, "b": rows})
-    halves = [row | {"update/loss": 0.5} for row in rows]
-    assert "loss 0.5" in curves(halves)
+def test_rounding_errors_of_the_loss_are_drawn_as_zero() -> None:
+    rows = [{"step": i, "update/loss": (-1) ** i * 1e-8, "update/lr": 1e-8} for i in range(3)]
+    loss, rate = training_curves({"": rows}).split("<figure>")[1:]
+    assert "last values: loss 0" in loss
+    assert "last values: update/lr 1e-08" in rate

@@ -38,8 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the paired comparison, and write the report if asked."""
-    from sleuth.evaluation.comparing.compare import compare_entries, find_evaluation, load_entries
-    from sleuth.evaluation.comparing.systems import outcome_grid, systems_of, told_of
+    from sleuth.evaluation.comparing.compare import compare_entries
+    from sleuth.evaluation.comparing.entries import find_evaluation, load_entries
+    from sleuth.evaluation.comparing.systems import load_systems, outcome_grid
     from sleuth.evaluation.comparing.tables import grids, latex, markdown
 
     folders = [find_evaluation(run) for run in arguments.runs]
@@ -48,14 +49,14 @@ def run(arguments: argparse.Namespace) -> int:
             warn(f"{run}: comparing its newest finished evaluation, {folder.name}")
     entries = load_entries(folders)
     comparison = compare_entries(entries, anyway=arguments.anyway, each_seed=arguments.each_seed)
-    systems = systems_of(entries, comparison)
+    systems = load_systems(entries, comparison)
     if arguments.html is not None:
-        from sleuth.evaluation.pages.comparison_report import write_comparison
+        from sleuth.evaluation.pages.comparison_page import write_comparison
 
         write_comparison(arguments.html, entries, comparison, systems)
         warn(f"report: {arguments.html}")
     if arguments.json:
-        print_json(comparison.to_dict() | {"systems": told_of(systems)})
+        print_json(comparison.to_dict() | {"systems": {system.name: system.to_dict() for system in systems}})
         return 0
     tables = [*grids(comparison), outcome_grid(systems)]
     if arguments.markdown or arguments.latex:

@@ -1,1 +1,1 @@
-"""Finished evaluations side by side: differences, tests, seeds, error classes, costs, and the tables that tell them."""
+"""Comparison of finished evaluations: paired differences, tests, seeds, error classes, costs, and their tables."""

@@ -1,8 +1,7 @@
-"""Why an answer was wrong: one class for every episode, by rules anyone can check by hand.
+"""Error classes: one outcome for every episode, by rules that can be checked by hand.
 
 The three evidence classes are EviOmni's "3I" (section 3, appendix B, figure 7), which the paper assigns by
-reading; the rules here are ours. The classes are tried in order and the first that applies is the
-outcome, so that they exclude one another and leave nothing out.
+reading; the rules here are ours. The first class that applies is the outcome, so that classes exclude one another.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from sleuth.types import Passage, Trajectory
 
 
 class ErrorClass(NamedTuple):
-    """One outcome in words."""
+    """Wording of one outcome."""
 
     label: str
     definition: str
@@ -27,13 +26,9 @@ CLASSES: dict[str, ErrorClass] = {
     "failed": ErrorClass("Failed from outside", "the retriever or the engine failed; counts as wrong"),
     "right": ErrorClass("Right", "exact match, a right refusal included"),
     "wrong_refusal": ErrorClass("Wrong refusal", "refused a question that has an answer"),
-    "format": ErrorClass(
-        "Format failure", "neither answered nor refused, and the last turn could not be read as an action"
-    ),
+    "format": ErrorClass("Format failure", "no answer or refusal, and the last turn was no valid action"),
     "missed_refusal": ErrorClass("Missed refusal", "did not refuse a question that has no answer"),
-    "search": ErrorClass(
-        "Search failure", "no passage that the answer needs was shown: none is gold, none holds a gold answer"
-    ),
+    "search": ErrorClass("Search failure", "no passage shown is gold or holds a gold answer"),
     "inaccurate": ErrorClass(
         "Inaccurate evidence",
         "a note states the wrong answer where no passage shown does, or in a sentence that names passages "
@@ -44,49 +39,42 @@ CLASSES: dict[str, ErrorClass] = {
     ),
     "incomplete": ErrorClass(
         "Incomplete evidence",
-        "a needed passage was shown, but the key clue is missing: the notes (without notes, the passages) "
-        "hold no gold answer; of a yes/no question, not every step's answer; or a gold passage is missing",
+        "a needed passage was shown, but the notes (without notes, the passages) hold no gold answer, "
+        "or for a yes/no question not every step's answer; or a gold passage is missing",
     ),
-    "answer": ErrorClass(
-        "Wrong answer despite the evidence",
-        "none of the above: what was needed was there, as far as is known",
-    ),
+    "answer": ErrorClass("Wrong answer despite the evidence", "none of the above, as far as the data show"),
 }
-"""Outcome → its words, in the order in which they are tried."""
+"""Outcome → its wording, in the order of the rules."""
 
 NO_NOTES = ("think", "search", "answer", "refuse", "backtrack", "reason", "relevance")
 """Tags whose bodies are thoughts, actions or lists of numbers; any other holds a note on the evidence."""
 RUN = 4
-"""Tokens in a row that a note shares with a passage it quotes."""
+"""Consecutive tokens that a note shares with a passage it quotes."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
 _NUMBER = re.compile(r"\d[\d.,]*")
 _DIGITS = 3
-"""Shorter numbers are list marks, counts and citations more often than facts."""
+"""Fewest digits of a fact; shorter numbers are mostly list marks, counts and citations."""
 
 
 def error_class(trajectory: Trajectory, rules: Rules) -> str:
-    """The name of the episode's class in CLASSES; `rules` decide what is right."""
-    question = trajectory.question
-    golds, prediction = golds_of(question), prediction_of(trajectory)
+    """The episode's key in CLASSES; `rules` decide which answers are right."""
+    golds, prediction = golds_of(trajectory.question), prediction_of(trajectory)
     if trajectory.fault:
         return "failed"
     if exact_match(prediction, golds, rules):
         return "right"
     if trajectory.ending == "refused":
         return "wrong_refusal"
-    if prediction is None and _unread(trajectory):
+    if prediction is None and _is_unreadable(trajectory):
         return "format"
-    if not golds:
-        return "missed_refusal"
-    return _evidence_class(trajectory)
+    return _evidence_class(trajectory) if golds else "missed_refusal"
 
 
-def _unread(trajectory: Trajectory) -> bool:
-    """Whether the last turn was no action; an episode without any turn had no room for one."""
+def _is_unreadable(trajectory: Trajectory) -> bool:
+    """Whether the last turn held no valid action; False if the policy wrote no turn."""
     last = max((index for index, _ in trajectory.policy_segments()), default=None)
-    if last is None:
-        return False
-    return all(action.kind == "invalid" for action in trajectory.actions if action.segment == last)
+    actions = [action for action in trajectory.actions if action.segment == last]
+    return last is not None and all(action.kind == "invalid" for action in actions)
 
 
 def _evidence_class(trajectory: Trajectory) -> str:
@@ -100,83 +88,75 @@ def _evidence_class(trajectory: Trajectory) -> str:
     if _is_inaccurate(notes, trajectory, shown):
         return "inaccurate"
     complete = _notes_suffice(notes, trajectory)
-    if complete:
-        return "answer"
-    if needed is not None and not any(draws_on(notes, passage) for passage in needed):
+    if not complete and needed is not None and not any(draws_on(notes, passage) for passage in needed):
         return "irrelevant"
     return "incomplete" if complete is False else "answer"
 
 
 def notes_of(trajectory: Trajectory) -> str:
-    """The policy's notes on the evidence, all of them; "" if it wrote none."""
+    """All of the policy's notes on the evidence, one a line."""
     bodies = (field.text.strip() for field in trajectory.fields if field.tag not in NO_NOTES)
-    return "\n".join(body for body in bodies if body)
+    return "\n".join(filter(None, bodies))
 
 
 def _needed(trajectory: Trajectory, shown: list[Passage]) -> list[Passage] | None:
-    """The passages shown that are gold or hold a gold answer; None if what is needed is not known."""
-    if not shown:
-        return []
+    """Passages shown that are gold or hold a gold answer; None if neither is known."""
     gold, golds = set(trajectory.question.gold_ids), findable_golds(trajectory.question)
-    if not gold and not golds:
+    if shown and not gold and not golds:
         return None
     return [p for p in shown if p.id in gold or any(contains(_text(p), answer) for answer in golds)]
 
 
 def draws_on(notes: str, passage: Passage) -> bool:
-    """Whether notes name a passage's title or quote it: RUN tokens in a row, or all of a shorter passage."""
+    """Whether notes name a passage's title or quote RUN consecutive tokens, or all of a shorter passage."""
     if contains(notes, passage.title):
         return True
-    said, text = normalise(notes).split(), normalise(passage.text).split()
+    written, text = normalise(notes).split(), normalise(passage.text).split()
     width = min(RUN, len(text))
-    if not width:
-        return False
-    runs = {tuple(text[i : i + width]) for i in range(len(text) - width + 1)}
-    return any(tuple(said[i : i + width]) in runs for i in range(len(said) - width + 1))
+    return bool(width) and not _runs(written, width).isdisjoint(_runs(text, width))
+
+
+def _runs(tokens: list[str], width: int) -> set[tuple[str, ...]]:
+    return {tuple(tokens[i : i + width]) for i in range(len(tokens) - width + 1)}
 
 
 def _is_inaccurate(notes: str, trajectory: Trajectory, shown: list[Passage]) -> bool:
-    """Whether notes state the prediction, or a number, that the passages do not state there.
-
-    What the question says itself, such as the two things it compares, is never made up.
-    """
+    """Whether notes state the prediction or a number that the passages do not; words of the question are exempt."""
     asked, texts = trajectory.question.text, [_text(passage) for passage in shown]
-    numbers = {number for text in (asked, *texts) for number in _numbers(text)}
-    if any(len(number) >= _DIGITS and number not in numbers for number in _numbers(notes)):
+    known = {number for text in (asked, *texts) for number in _numbers(text)}
+    if any(len(number) >= _DIGITS for number in _numbers(notes) - known):
         return True
     prediction = prediction_of(trajectory) or ""
     if not contains(notes, prediction) or contains(asked, prediction):
         return False
     if not any(contains(text, prediction) for text in texts):
         return True
-    said = (sentence for sentence in _SENTENCE_END.split(notes) if contains(sentence, prediction))
-    return any(_is_misattributed(sentence, prediction, shown) for sentence in said)
+    sentences = (sentence for sentence in _SENTENCE_END.split(notes) if contains(sentence, prediction))
+    return any(_is_misattributed(sentence, prediction, shown) for sentence in sentences)
 
 
 def _is_misattributed(sentence: str, prediction: str, shown: list[Passage]) -> bool:
-    """Whether a sentence names passages and none of them holds what it says."""
+    """Whether a sentence names passages none of which holds the prediction."""
     named = [passage for passage in shown if contains(sentence, passage.title)]
     return bool(named) and not any(contains(_text(passage), prediction) for passage in named)
 
 
 def _numbers(text: str) -> set[str]:
-    """Numbers as their digits alone: "1,234" and "1234" are one."""
+    """Numbers as digits: "1,234" and "1234" are equal."""
     return {re.sub(r"\D", "", match) for match in _NUMBER.findall(text)}
 
 
 def _notes_suffice(notes: str, trajectory: Trajectory) -> bool | None:
-    """Whether notes hold a gold answer, or else every step's; None if neither can be looked for."""
+    """Whether notes hold a gold answer, or else every step's; None if neither can be searched for."""
     question = trajectory.question
     if golds := findable_golds(question):
         return any(contains(notes, gold) for gold in golds)
     steps = [hop.answer for hop in question.hops if normalise(hop.answer) not in ("", "yes", "no")]
-    if steps:
-        return all(contains(notes, step) for step in steps)
-    return None
+    return all(contains(notes, step) for step in steps) if steps else None
 
 
 def _passages_suffice(trajectory: Trajectory, shown: list[Passage]) -> bool:
-    """Whether every gold passage was shown, if any was, and a gold answer stands in one, if it can."""
+    """Whether all gold passages were shown, if any was, and one passage holds a gold answer, if that is findable."""
     gold, ids = set(trajectory.question.gold_ids), {passage.id for passage in shown}
     if gold & ids and not gold <= ids:
         return False

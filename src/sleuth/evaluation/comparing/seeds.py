@@ -1,77 +1,51 @@
-"""Seeds: which evaluations differ in nothing but the seed of training, so that they are one system.
+"""Seeds: evaluations that differ only in the training seed, and so are one system.
 
-Only recorded facts count: the recipe of the run around each evaluation, its settings, its versions.
+Only recorded facts count: the recipe of the run around an evaluation, its settings, versions and engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Sequence
 
 import msgspec
 
-from sleuth.evaluation.provenance import Run, stage_of
-from sleuth.evaluation.result import Evaluation
-from sleuth.evaluation.settings import differing
+from sleuth.evaluation.comparing.entries import Entry
+from sleuth.evaluation.provenance import stage_of
 
 _OF_A_RUN = ("model", "weights")
 """Settings that name the trained weights, and so differ from seed to seed."""
 
-Member = tuple[str, Evaluation, Run]
-"""Name, evaluation, and the run it belongs to."""
 
+def group_by_seed(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """The evaluations of each system, in order of first appearance.
 
-def systems(members: Sequence[Member]) -> tuple[list[list[int]], tuple[str, ...]]:
-    """Indices of the evaluations of each system, in order of first appearance; and why seeds were kept apart.
-
-    A system is one evaluation, or all those of one recipe, stage and settings if their seeds are
-    known and each occurs once.
+    A system is one evaluation, or all those that differ only in their recorded, different seeds.
     """
-    groups: dict[str, list[int]] = {}
-    for index, (_, evaluation, run) in enumerate(members):
-        # Without a recipe or a seed nothing says that two evaluations are one system.
-        key = _key(evaluation, run) if run.identity and run.seed is not None else f"alone {index}"
-        groups.setdefault(key, []).append(index)
-    found: list[list[int]] = []
-    apart: list[str] = []
-    for group in groups.values():
-        repeats = _repeats(members, group)
-        reason = "" if repeats else _reason([members[index] for index in group])
-        if reason:
-            apart.append(reason)
-        found += [[index] for index in group] if repeats or reason else [group]
-    return sorted(found), tuple(apart)
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(_identity(entry), []).append(entry)
+    for identity, group in list(groups.items()):
+        if len({entry.run.seed for entry in group}) < len(group):
+            del groups[identity]
+            groups |= {entry.name: [entry] for entry in group}
+    return sorted(groups.values(), key=lambda group: entries.index(group[0]))
 
 
-def _key(evaluation: Evaluation, run: Run) -> str:
-    parts = [run.identity, stage_of(evaluation), _settings(evaluation.settings)]
+def _identity(entry: Entry) -> str:
+    """Equal for evaluations that differ only in the seed; the name if no recipe or seed is recorded."""
+    evaluation, run = entry.evaluation, entry.run
+    if not run.identity or run.seed is None:
+        return entry.name
+    settings = {name: value for name, value in evaluation.settings.items() if name not in _OF_A_RUN}
+    parts = [run.identity, stage_of(evaluation), settings, evaluation.versions, evaluation.engine]
     return msgspec.json.encode(parts, order="sorted").decode()
 
 
-def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in _OF_A_RUN}
-
-
-def _repeats(members: Sequence[Member], group: Sequence[int]) -> bool:
-    """Whether a seed occurs twice: then these are not simply seeds of one system."""
-    seeds = [members[index][2].seed for index in group]
-    return len(set(seeds)) < len(seeds)
-
-
-def _reason(group: Sequence[Member]) -> str:
-    """Why seeds of one recipe may not share a column; "" if they may, or are none."""
-    first = group[0][1]
-    names = dict.fromkeys(
-        name
-        for _, other, _ in group[1:]
-        for name in (
-            *differing(first.versions, other.versions),
-            *differing(first.engine, other.engine, "engine."),
-        )
-    )
-    if not names:
-        return ""
-    return (
-        f"seeds of one recipe in columns of their own, since versions or engines differ: "
-        f"{', '.join(name for name, _, _ in group)} ({', '.join(names)})"
-    )
+def seed_means(runs: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Each question's mean over runs; None where a run has no value."""
+    means: list[float | None] = []
+    for column in zip(*runs, strict=True):
+        present = [value for value in column if value is not None]
+        means.append(math.fsum(present) / len(present) if len(present) == len(column) else None)
+    return means

@@ -1,109 +1,24 @@
-"""The systems of a comparison with their episodes: what became of the questions, and what right answers cost.
-
-Episodes are read one at a time and only what is counted stays, so that 10,000 of them fit anywhere.
-"""
+"""Systems: the columns of a comparison with their episodes, for outcome counts, costs and pages."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from sleuth.errors import DataError
-from sleuth.evaluation.comparing.anatomy import Anatomy, dissect, outcomes
-from sleuth.evaluation.comparing.compare import Entry, shared_keys
 from sleuth.evaluation.comparing.comparison import Column, Comparison
-from sleuth.evaluation.comparing.cost import Cost, cost_per_right
+from sleuth.evaluation.comparing.costs import Cost, cost_per_right
+from sleuth.evaluation.comparing.entries import Entry, shared_keys
 from sleuth.evaluation.comparing.error_classes import CLASSES
+from sleuth.evaluation.comparing.outcomes import Outcome, read_outcomes
+from sleuth.evaluation.comparing.seeds import seed_means
 from sleuth.evaluation.comparing.tables import Grid
-from sleuth.evaluation.records import Key, Record
+from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import TRAJECTORIES
 from sleuth.text import counted
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One evaluation of a system; a system with several seeds has several."""
-
-    folder: Path
-    records: Sequence[Record]
-    """Of the shared questions, in the order of their keys."""
-    anatomy: Mapping[Key, Anatomy]
-    seconds: float
-    """Of the whole evaluation."""
-    n: int
-    """Questions of the whole evaluation."""
-
-    def values(self, name: str) -> list[float]:
-        """A figure, where it exists."""
-        return [value for record in self.records if (value := record.metrics.get(name)) is not None]
-
-    def parts(self) -> list[Anatomy]:
-        """The episodes of the shared questions, in their order."""
-        return [self.anatomy[record.key] for record in self.records]
-
-    def right(self) -> list[float]:
-        """1.0 for each question that was answered rightly."""
-        return [float(one.outcome == "right") for one in self.parts()]
-
-
-System = tuple[Column, Sequence[Member]]
-"""A column of the comparison and its evaluations."""
-
-
-def systems_of(entries: Sequence[Entry], comparison: Comparison) -> list[System]:
-    """The columns of a comparison of `entries` with all their episodes. Raises DataError if one cannot be read."""
-    keys = shared_keys(entries)
-    members = {}
-    for entry in entries:
-        folder = entry.evaluation.folder
-        anatomy = dissect(folder)
-        if missing := sum(key not in anatomy for key in keys):
-            raise DataError(f"{folder / TRAJECTORIES}: {counted(missing, 'episode')} of {len(keys)} missing")
-        members[str(folder)] = Member(
-            folder=folder,
-            records=[entry.table[key] for key in keys],
-            anatomy=anatomy,
-            seconds=entry.evaluation.seconds,
-            n=entry.evaluation.n,
-        )
-    return [(column, [members[folder] for folder in column.folders]) for column in comparison.columns]
-
-
-def outcome_counts(system: System) -> dict[str, int]:
-    """How many questions ended in which of CLASSES, seeds counted together."""
-    return outcomes([one for member in system[1] for one in member.parts()])
-
-
-def outcome_grid(systems: Sequence[System]) -> Grid:
-    """A row for every class that occurs, a column for every system."""
-    counts = [outcome_counts(system) for system in systems]
-    heads = [
-        f"{column.name} (n = {sum(found.values())})"
-        for (column, _), found in zip(systems, counts, strict=True)
-    ]
-    rows = [
-        (
-            kind.label,
-            *(f"{found[name]} ({100 * found[name] / sum(found.values()):.1f} %)" for found in counts),
-        )
-        for name, kind in CLASSES.items()
-        if any(found[name] for found in counts)
-    ]
-    return Grid("What became of the questions", ("outcome", *heads), tuple(rows), words=1)
-
-
-def told_of(systems: Sequence[System]) -> dict[str, dict[str, Any]]:
-    """System → outcomes and costs per right answer, as plain values."""
-    return {
-        system[0].name: {
-            "outcomes": outcome_counts(system),
-            "cost_per_right_answer": {name: asdict(cost) for name, cost in costs(system[1]).items()},
-        }
-        for system in systems
-    }
-
 
 COSTS = {
     "tokens": "tokens read and written",
@@ -111,32 +26,90 @@ COSTS = {
     "searches": "searches",
     "seconds": "seconds",
 }
-"""What a right answer may cost → its unit."""
+"""Costs of a right answer → their units."""
 
 
-def costs(members: Sequence[Member]) -> dict[str, Cost]:
-    """Each cost per right answer; seeds are averaged question by question."""
-    right = _mean([member.right() for member in members])
-    spent: dict[str, list[float | None]] = {
-        "tokens": _known([[one.tokens for one in member.parts()] for member in members]),
-        **{
-            name: _known([[record.metrics.get(name) for record in member.records] for member in members])
-            for name in ("response_tokens", "searches")
-        },
-        # The clock ran for the evaluation as a whole: every question is given an equal share.
-        "seconds": [sum(m.seconds / m.n for m in members) / len(members)] * len(right),
-    }
-    return {name: cost_per_right(spent[name], [value or 0.0 for value in right]) for name in COSTS}
+@dataclass(frozen=True, slots=True)
+class Episodes:
+    """Episodes of one evaluation on the shared questions."""
+
+    entry: Entry
+    outcomes: Mapping[Key, Outcome]
+    """By question, in the order of the keys."""
+
+    @property
+    def folder(self) -> Path:
+        """The evaluation's folder."""
+        return self.entry.evaluation.folder
+
+    def values(self, name: str) -> list[float | None]:
+        """A figure or a cost on each question, in order."""
+        if name == "tokens":
+            return [outcome.tokens for outcome in self.outcomes.values()]
+        if name == "seconds":
+            # Only the evaluation as a whole was timed: every question has an equal share.
+            return [self.entry.evaluation.seconds / self.entry.evaluation.n] * len(self.outcomes)
+        return self.entry.values(name, list(self.outcomes))
 
 
-def _mean(runs: Sequence[Sequence[float]]) -> list[float]:
-    return [sum(column) / len(column) for column in zip(*runs, strict=True)]
+@dataclass(frozen=True, slots=True)
+class System:
+    """A column of the comparison and its evaluations: one, or one for each seed."""
+
+    column: Column
+    runs: Sequence[Episodes]
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.column.name
+
+    def counts(self) -> Counter[str]:
+        """How many episodes had which outcome, all seeds together."""
+        return Counter(outcome.name for run in self.runs for outcome in run.outcomes.values())
+
+    def costs(self) -> dict[str, Cost]:
+        """Each cost per right answer; seeds are averaged question by question."""
+        right = seed_means(
+            [[float(one.name == "right") for one in run.outcomes.values()] for run in self.runs]
+        )
+        return {
+            name: cost_per_right(
+                seed_means([run.values(name) for run in self.runs]), [value or 0.0 for value in right]
+            )
+            for name in COSTS
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Outcomes and costs as plain values, for JSON."""
+        counts = self.counts()
+        return {
+            "outcomes": {name: counts[name] for name in CLASSES},
+            "cost_per_right_answer": {name: asdict(cost) for name, cost in self.costs().items()},
+        }
 
 
-def _known(runs: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Means over seeds; None where a seed does not know."""
-    means: list[float | None] = []
-    for column in zip(*runs, strict=True):
-        known = [value for value in column if value is not None]
-        means.append(sum(known) / len(known) if len(known) == len(column) else None)
-    return means
+def load_systems(entries: Sequence[Entry], comparison: Comparison) -> list[System]:
+    """The columns of a comparison of `entries` with their episodes. Raises DataError if one is missing."""
+    keys, runs = shared_keys(entries), {}
+    for entry in entries:
+        folder = entry.evaluation.folder
+        outcomes = read_outcomes(folder)
+        if missing := sum(key not in outcomes for key in keys):
+            raise DataError(f"{folder / TRAJECTORIES}: {counted(missing, 'episode')} of {len(keys)} missing")
+        runs[str(folder)] = Episodes(entry, {key: outcomes[key] for key in keys})
+    return [System(column, [runs[folder] for folder in column.folders]) for column in comparison.columns]
+
+
+def outcome_grid(systems: Sequence[System]) -> Grid:
+    """A row for every outcome that occurs, a column for every system."""
+    counts = {f"{system.name} (n = {system.counts().total()})": system.counts() for system in systems}
+    rows = [
+        (
+            kind.label,
+            *(f"{found[name]} ({100 * found[name] / found.total():.1f} %)" for found in counts.values()),
+        )
+        for name, kind in CLASSES.items()
+        if any(found[name] for found in counts.values())
+    ]
+    return Grid("Outcomes", ("outcome", *counts), tuple(rows), words=1)

@@ -1,15 +1,15 @@
-"""Tables as text: one grid of cells for the terminal, Markdown and LaTeX. Cells are data, so each format escapes them.
+"""Tables: grids of text cells, written for the terminal, as Markdown and as LaTeX. Every format escapes the cells.
 
-The LaTeX needs booktabs and a Unicode input encoding, and nothing else.
+The LaTeX needs booktabs and a Unicode input encoding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sleuth.evaluation.comparing.comparison import MAIN, Column, Comparison, Part
+from sleuth.evaluation.comparing.comparison import MAIN, Comparison, Part
 from sleuth.evaluation.figures import figure, interval, number, p_value
 from sleuth.evaluation.statistics import Estimate
 from sleuth.text import counted
@@ -25,109 +25,88 @@ class Grid:
     title: str
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """As long as `headers`; an empty first cell belongs to the row above."""
+    """As long as `headers`; an empty first cell repeats the one above."""
     words: int = 2
-    """How many of the first columns hold words; the others hold numbers."""
+    """Number of first columns that hold words; the others hold numbers."""
 
 
 def grids(comparison: Comparison) -> list[Grid]:
-    """The table of a comparison; then the main figures by data set, and by seed, where there are several."""
-    found = [_overall(comparison)]
+    """The table of a comparison; then the main figures by data set and by seed, if there are several."""
+    columns = comparison.columns
+    what = counted(len(comparison.names), "evaluation")
+    title = f"{what} on {counted(comparison.n, 'question')}"
+    found = [figure_grid(title, comparison, list(columns[0].figures))]
     if len(comparison.datasets) > 1:
-        found.append(_by_dataset(comparison))
-    if any(column.seeds for column in comparison.columns):
+        parts = {
+            f"{dataset or 'unnamed'}: {figure_label(name)}": [(c.by_dataset[dataset], name) for c in columns]
+            for dataset in comparison.datasets
+            for name in MAIN
+            if name in columns[0].figures
+        }
+        found.append(_grid("By data set", comparison, parts, adjusted=True))
+    if any(column.seeds for column in columns):
         found.append(_by_seed(comparison))
     return found
 
 
-def _overall(comparison: Comparison) -> Grid:
-    columns = comparison.columns
-    heads = _heads(len(columns), adjusted=len(columns) > 2)
-    rows = [
-        (label, column.name, *_cells(_part(column), name, heads))
-        for name in columns[0].figures
-        for label, column in zip(_labels(_titled(name), len(columns)), columns, strict=True)
-    ]
-    what = counted(len(comparison.names), "evaluation")
-    title = f"{what} on {counted(comparison.n, 'question')}"
-    return Grid(title, ("figure", "system", *heads), tuple(rows))
+def figure_grid(title: str, comparison: Comparison, names: Sequence[str]) -> Grid:
+    """Some figures of a comparison: a row for each figure and system."""
+    parts = {figure_label(name): [(column, name) for column in comparison.columns] for name in names}
+    return _grid(title, comparison, parts, adjusted=len(comparison.columns) > 2)
 
 
-def _by_dataset(comparison: Comparison) -> Grid:
-    columns = comparison.columns
-    heads = _heads(len(columns), adjusted=True)
+def figure_label(name: str) -> str:
+    """A figure's label and unit."""
+    return f"{figure(name).label} ({figure(name).unit})"
+
+
+def _grid(
+    title: str, comparison: Comparison, parts: Mapping[str, Sequence[tuple[Part, str]]], *, adjusted: bool
+) -> Grid:
+    """Rows under each label, one for each system; Holm's p only where there is more than one test."""
+    heads = ("value", "n", "difference", "p", "p (Holm)")
+    shown = 2 if len(comparison.columns) == 1 else 5 if adjusted else 4
     rows = [
-        (label, column.name, *_cells(column.by_dataset[dataset], name, heads))
-        for dataset in comparison.datasets
-        for name in MAIN
-        if name in columns[0].figures
-        for label, column in zip(
-            _labels(f"{dataset or 'unnamed'}: {_titled(name)}", len(columns)), columns, strict=True
-        )
+        ("" if place else label, column.name, *_cells(part, name)[:shown])
+        for label, systems in parts.items()
+        for place, (column, (part, name)) in enumerate(zip(comparison.columns, systems, strict=True))
     ]
-    return Grid("By data set", ("figure", "system", *heads), tuple(rows))
+    return Grid(title, ("figure", "system", *heads[:shown]), tuple(rows))
+
+
+def _cells(part: Part, name: str) -> tuple[str, ...]:
+    """Five cells; the differences of a baseline are blank."""
+    estimate = part.figures.get(name)
+    value, n = cell(estimate, name), str(estimate.n if estimate else 0)
+    if (difference := part.differences.get(name)) is None:
+        return value, n, "", "", ""
+    change = f"{number(difference.value, name, signed=True)} {interval(difference, name)}".strip()
+    return value, n, change, p_value(difference.p_value), p_value(part.adjusted.get(name))
 
 
 def _by_seed(comparison: Comparison) -> Grid:
     rows = []
     for name in MAIN:
         for column in comparison.columns:
-            if name not in column.seeds:
+            if (report := column.seeds.get(name)) is None:
                 continue
-            report = column.seeds[name]
-            each = ", ".join(
-                f"{number(mean, name)} (seed {seed})"
-                for seed, mean in zip(column.seed_numbers, report.per_seed, strict=False)
-            )
-            rows.append(
-                (
-                    _titled(name),
-                    column.name,
-                    _estimate(report.questions, name),
-                    each,
-                    number(report.seed_sd, name),
-                )
-            )
-    headers = ("figure", "system", "mean [over questions]", "each seed", "sd over seeds")
+            seeds = zip(report.per_seed, column.seed_numbers, strict=False)
+            each = ", ".join(f"{number(mean, name)} (seed {seed})" for mean, seed in seeds)
+            mean, spread = cell(report.questions, name), number(report.seed_sd, name)
+            rows.append((figure_label(name), column.name, mean, each, spread))
+    headers = ("figure", "system", "mean over seeds [over questions]", "each seed", "sd over seeds")
     return Grid("By seed", headers, tuple(rows))
 
 
-def _part(column: Column) -> Part:
-    return Part(column.figures, column.differences, column.adjusted)
-
-
-def _titled(name: str) -> str:
-    return f"{figure(name).label} ({figure(name).unit})"
-
-
-def _labels(label: str, count: int) -> list[str]:
-    """The label once, then blanks."""
-    return [label, *[""] * (count - 1)]
-
-
-def _heads(count: int, *, adjusted: bool) -> tuple[str, ...]:
-    """Heads of the number columns of `count` systems; Holm's only where there is more than one test."""
-    if count == 1:
-        return "value", "n"
-    return ("value", "n", "difference", "p", "p (Holm)") if adjusted else ("value", "n", "difference", "p")
-
-
-def _cells(part: Part, name: str, heads: Sequence[str]) -> tuple[str, ...]:
-    """The cells under `heads`; a baseline's differences are blank."""
-    estimate = part.figures.get(name, Estimate(None, None, None, 0))
-    cells = [_estimate(estimate, name), str(estimate.n)]
-    if (difference := part.differences.get(name)) is not None:
-        change = f"{number(difference.value, name, signed=True)} {interval(difference, name)}".strip()
-        cells += [change, p_value(difference.p_value), p_value(part.adjusted.get(name))]
-    return tuple([*cells, "", "", ""][: len(heads)])
-
-
-def _estimate(estimate: Estimate, name: str) -> str:
+def cell(estimate: Estimate | None, name: str) -> str:
+    """A figure's value and interval."""
+    if estimate is None:
+        return number(None, name)
     return f"{number(estimate.value, name)} {interval(estimate, name)}".strip()
 
 
 def terminal(grid: Grid) -> Table:
-    """A rich table; nothing in a cell is taken as markup."""
+    """A rich table; markup in a cell is plain text."""
     from rich.table import Table
     from rich.text import Text
 
@@ -139,82 +118,59 @@ def terminal(grid: Grid) -> Table:
     return table
 
 
-_MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]<>|#~$"}
+_MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~$"})
 
 
 def _markdown_text(text: str) -> str:
-    """Text that GitHub's Markdown shows as it is, on one line."""
-    return "".join(_MARKDOWN.get(character, character) for character in " ".join(text.split()))
+    """Text on one line, escaped for GitHub's Markdown."""
+    return " ".join(text.split()).translate(_MARKDOWN)
 
 
 def markdown(found: Sequence[Grid], stamps: Sequence[str], notes: Sequence[str]) -> str:
-    """Tables between stamps and notes."""
+    """Tables in Markdown, stamps before them and notes after."""
     parts = [f"> **{_markdown_text(stamp)}**\n" for stamp in stamps]
     for index, grid in enumerate(found):
         if index:
             parts.append(f"**{_markdown_text(grid.title)}**\n")
         marks = ["---" if i < grid.words else "---:" for i in range(len(grid.headers))]
-        lines = [grid.headers, marks, *grid.rows]
-        cells = [[_markdown_text(cell) if line is not marks else cell for cell in line] for line in lines]
-        parts.append("".join(f"| {' | '.join(line)} |\n" for line in cells))
+        head, *rows = ([_markdown_text(cell) for cell in row] for row in (grid.headers, *grid.rows))
+        parts.append("".join(f"| {' | '.join(row)} |\n" for row in (head, marks, *rows)))
     parts.append("".join(f"- {_markdown_text(note)}\n" for note in notes))
     return "\n".join(parts)
 
 
-# Brackets are braced: after "\\" LaTeX takes "[" for the start of a length.
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "[": "{[}",
-    "]": "{]}",
-    '"': r"\textquotedbl{}",
-    "`": r"\textasciigrave{}",
-    "−": "$-$",
-    "–": "--",
-    "…": r"\dots{}",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-}
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    # Brackets are braced: LaTeX reads "[" after "\\" as the start of a length.
+    | {"[": "{[}", "]": "{]}", "−": "$-$", "–": "--", "…": r"\dots{}", "±": r"$\pm$", "×": r"$\times$"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", '"': r"\textquotedbl{}", "`": r"\textasciigrave{}"}
+)
 
 
 def latex_text(text: str) -> str:
-    """Text that LaTeX prints as it is, on one line; what no font has (control characters) is left out."""
-    line = " ".join(text.split())
-    return "".join(_LATEX.get(character, character) for character in line if character.isprintable())
+    """Text on one line, escaped for LaTeX, without control characters."""
+    return "".join(filter(str.isprintable, " ".join(text.split()))).translate(_LATEX)
 
 
 def latex(found: Sequence[Grid], stamps: Sequence[str], notes: Sequence[str]) -> str:
-    """A table environment with one booktabs tabular a grid; stamps above it, notes below."""
+    """A table environment with one booktabs tabular for each grid, stamps above and notes below."""
     parts = ["% needs \\usepackage{booktabs}", r"\begin{table}[t]", r"\centering\small"]
     parts += [rf"\textbf{{{latex_text(stamp)}}}\par\medskip" for stamp in stamps]
     for index, grid in enumerate(found):
         if index:
             parts.append(rf"\par\medskip {latex_text(grid.title)}\par\smallskip")
         parts += _tabular(grid)
-    parts += [rf"\par\smallskip{{\footnotesize {latex_text('; '.join(notes))}.\par}}"] if notes else []
+    if notes:
+        parts.append(rf"\par\smallskip{{\footnotesize {latex_text('; '.join(notes))}.\par}}")
     return "\n".join([*parts, r"\end{table}", ""])
 
 
 def _tabular(grid: Grid) -> list[str]:
     alignment = "".join("l" if i < grid.words else "r" for i in range(len(grid.headers)))
-    lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", _latex_row(grid.headers), r"\midrule"]
-    for index, row in enumerate(grid.rows):
-        if index and row[0] and len({bool(other[0]) for other in grid.rows}) > 1:
-            lines.append(r"\addlinespace")
-        lines.append(_latex_row(row))
+    head, *rows = (rf"{' & '.join(map(latex_text, row))} \\" for row in (grid.headers, *grid.rows))
+    lines = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", head, r"\midrule"]
+    is_grouped = not all(row[0] for row in grid.rows)
+    for index, (row, line) in enumerate(zip(grid.rows, rows, strict=True)):
+        lines += [r"\addlinespace", line] if is_grouped and index and row[0] else [line]
     return [*lines, r"\bottomrule", r"\end{tabular}"]
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    return rf"{' & '.join(map(latex_text, cells))} \\"

@@ -1,118 +1,87 @@
-"""Training curves of a run, or of several runs over one another, from the rows of metrics.jsonl."""
+"""Training curves of one run, or of several runs in the same charts, from the rows of metrics.jsonl."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from html import escape
+from typing import NamedTuple
 
-from sleuth.evaluation.pages.charts import COLOURS, Series, line_chart, series_of
+import numpy as np
+from markupsafe import Markup
+
+from sleuth.evaluation.pages.page import TEMPLATES
+from sleuth.evaluation.pages.plots import Floats, Line, line_chart
 
 Row = Mapping[str, object]
 """One line of metrics.jsonl: "phase", "step" and figures named "room/name"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """One chart of training curves: the first figures that a row may hold under these names."""
+class Chart(NamedTuple):
+    """One chart of training curves."""
 
     title: str
     unit: str
-    keys: tuple[str, ...]
+    names: str
+    """Pattern of the figures to draw."""
     factor: float = 1.0
-    rounding: float = 0.0
-    """Values below it are drawn as 0, which is what they are but for float32."""
-
-    def series(self, rows: Sequence[Row], key: str, label: str) -> Series:
-        """The line of one figure."""
-        line = series_of(rows, key, label, self.factor)
-        return line._replace(points=[(x, 0.0 if abs(y) < self.rounding else y) for x, y in line.points])
+    smallest: float = 0.0
+    """Values below it are rounding errors of float32 and drawn as 0."""
 
 
 CHARTS = (
-    Chart("Reward", "mean per episode", ("reward/total", "reward/*")),
-    Chart("Valid format", "% of episodes", ("rollouts/valid_format",), 100.0),
-    Chart("Searches", "per episode", ("rollouts/searches",)),
-    Chart("Response length", "tokens", ("rollouts/response_length",)),
-    Chart("KL to the reference", "nats per token", ("update/kl", "update/kl_*")),
-    # One update a batch: advantages that sum to 0, at ratios of 1.
-    Chart("Loss", "objective", ("update/loss",), rounding=1e-6),
-    Chart("Entropy", "nats per token", ("update/entropy",)),
+    Chart("Reward", "mean per episode", r"reward/(?!zero_variance|.*_std).*"),
+    Chart("Valid format", "% of episodes", "rollouts/valid_format", 100.0),
+    Chart("Searches", "per episode", "rollouts/searches"),
+    Chart("Response length", "tokens", "rollouts/response_length"),
+    Chart("KL to the reference", "nats per token", r"update/kl(_.*)?"),
+    # With one update a batch the advantages sum to 0 at ratios of 1.
+    Chart("Loss", "objective", "update/loss", smallest=1e-6),
+    Chart("Entropy", "nats per token", "update/entropy"),
 )
-"""What is always worth seeing; the other figures follow, folded away."""
+"""Charts in sight; the other figures of a single run are folded away."""
 PHASES = {"warm_start": "Supervised warm start", "train": "Reinforcement learning"}
-_ASIDE = ("_std", "_s", "/zero_variance", "/epoch")
-"""Endings of names that a "*" above does not take in."""
 
 
-def curves(metrics: Sequence[Row]) -> str:
-    """Every figure of one run by phase: the main ones, and the others folded away; "" without any."""
-    phases = dict.fromkeys(map(_phase_of, metrics))
-    sections = [_phase(phase, [row for row in metrics if _phase_of(row) == phase]) for phase in phases]
-    drawn = [section for section in sections if section]
-    return f"<h2>Training curves</h2>{''.join(drawn)}" if drawn else ""
+def training_curves(runs: Mapping[str, Sequence[Row]]) -> Markup:
+    """Charts by phase: every figure of a single run, or a line for each run in the main ones; empty without any."""
+    shown = "|".join(chart.names for chart in CHARTS)
+    phases = []
+    for phase in dict.fromkeys(str(row.get("phase", "")) for rows in runs.values() for row in rows):
+        columns = {run: _columns(rows, phase) for run, rows in runs.items()}
+        charts = [_draw(chart, columns) for chart in CHARTS]
+        rest = [] if len(runs) > 1 else [(name, at) for one in columns.values() for name, at in one.items()]
+        others = [
+            line_chart(name, "value", [Line(name, *at)]) for name, at in rest if not re.fullmatch(shown, name)
+        ]
+        if any(charts) or others:
+            phases.append((PHASES.get(phase) or phase.replace("_", " "), charts, others))
+    return Markup(TEMPLATES.get_template("curves.html").render(phases=phases))
 
 
-def _phase(phase: str, rows: Sequence[Row]) -> str:
-    """The charts of one phase, the rest of its figures folded away."""
-    names = list(dict.fromkeys(name for row in rows for name in row if name not in ("phase", "step")))
-    main, used = [], set[str]()
-    for chart in CHARTS:
-        keys = _keys(chart, names)
-        used.update(keys)
-        main.append(
-            line_chart(chart.title, chart.unit, [chart.series(rows, key, _label(key)) for key in keys])
-        )
-    others = [line_chart(name, "value", [series_of(rows, name, name)]) for name in names if name not in used]
-    shown, folded = "".join(main), "".join(others)
-    if not shown and not folded:
-        return ""
-    more = (
-        f'<details class="more"><summary>other figures</summary><div class="charts">{folded}</div></details>'
-    )
-    return f'{_heading(phase)}<div class="charts">{shown}</div>{more if folded else ""}'
+def _columns(rows: Sequence[Row], phase: str) -> dict[str, Floats]:
+    """Figure → steps and values, shape [2, n], of the finite numbers in one phase."""
+    found: dict[str, list[tuple[object, object]]] = {}
+    for row in rows:
+        step = row.get("step")
+        if str(row.get("phase", "")) == phase and _is_number(step):
+            for name, value in row.items():
+                if name != "step" and _is_number(value):
+                    found.setdefault(name, []).append((step, value))
+    return {name: np.array(sorted(points), dtype=float).T for name, points in found.items()}
 
 
-def _phase_of(row: Row) -> str:
-    return str(row.get("phase", ""))
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _heading(phase: str) -> str:
-    return f"<h3>{escape(PHASES.get(phase) or phase.replace('_', ' '))}</h3>" if phase else ""
-
-
-def _keys(chart: Chart, names: Sequence[str]) -> list[str]:
-    """Names that belong on a chart, in the order of its keys."""
-    found: dict[str, None] = {}
-    for key in chart.keys:
-        if key.endswith("*"):
-            stem = key[:-1]
-            found |= dict.fromkeys(n for n in names if n.startswith(stem) and not n.endswith(_ASIDE))
-        elif key in names:
-            found[key] = None
-    return list(found)
-
-
-def _label(name: str) -> str:
-    return name.rpartition("/")[2].replace("_", " ")
-
-
-def overlaid(runs: Mapping[str, Sequence[Row]]) -> str:
-    """The main charts of several runs, one line a run: of each chart the first figure that a run has."""
-    phases = dict.fromkeys(_phase_of(row) for rows in runs.values() for row in rows)
-    sections = []
-    for phase in phases:
-        rows = {name: [row for row in all_rows if _phase_of(row) == phase] for name, all_rows in runs.items()}
-        charts = "".join(line_chart(chart.title, chart.unit, _one_each(chart, rows)) for chart in CHARTS)
-        sections.append(f'{_heading(phase)}<div class="charts">{charts}</div>' if charts else "")
-    drawn = "".join(sections)
-    return f"<h2>Training curves</h2>{drawn}" if drawn else ""
-
-
-def _one_each(chart: Chart, runs: Mapping[str, Sequence[Row]]) -> list[Series]:
-    """One line for each run, in its own colour on every chart; without points where it has no such figure."""
-    series = []
-    for place, (run, rows) in enumerate(runs.items()):
-        key = next(iter(_keys(chart, list(dict.fromkeys(name for row in rows for name in row)))), "")
-        series.append(chart.series(rows, key, run)._replace(colour=place % COLOURS + 1))
-    return series
+def _draw(chart: Chart, columns: Mapping[str, Mapping[str, Floats]]) -> Markup:
+    """The chart with every matching figure of a single run, or with the first one of each run."""
+    is_alone, lines = len(columns) == 1, []
+    for run, found in columns.items():
+        names = [name for name in found if re.fullmatch(chart.names, name)]
+        for name in names if is_alone else names[:1] or [""]:
+            label = name.rpartition("/")[2].replace("_", " ") if is_alone else run
+            steps, values = found.get(name, np.empty((2, 0)))
+            lines.append(Line(label, steps, chart.factor * np.where(abs(values) < chart.smallest, 0, values)))
+    return line_chart(chart.title, chart.unit, lines)

@@ -1,85 +1,76 @@
-"""One episode as HTML: who wrote what, what was shown, where the answer stands. Every text is escaped."""
+"""Episodes as the values that parts.html shows: authors, passages, badges, marked answers, texts cut to a length."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from html import escape
+from typing import Any
 
-from sleuth.evaluation.pages.marking import Span, answer_spans
+from markupsafe import Markup, escape
+
+from sleuth.evaluation.pages.marking import answer_spans
 from sleuth.evaluation.settings import rules_of
 from sleuth.metrics.answers import exact_match, f1, golds_of, prediction_of
-from sleuth.types import Field, Hit, Segment, Trajectory
+from sleuth.types import Field, Segment, Trajectory
 
-_WHO = {"prompt": "Prompt", "policy": "Model", "world": "Environment"}
+_AUTHORS = {"prompt": "Prompt", "policy": "Model", "world": "Environment"}
 _PLAIN_TAGS = ("think", "search", "answer")
-"""Tags with a look of their own; any other is a note about the evidence."""
-_TAG = re.compile(r"</?[A-Za-z_]+>")
+"""Tags with a style of their own; any other is a note on the evidence."""
+_TAG = re.compile(r"&lt;/?[A-Za-z_]+&gt;")
+"""A tag in escaped text."""
+_TEXT, _NAME, _SEGMENTS, _PASSAGES = 3_000, 300, 40, 20
+"""Most characters of a text, characters of a title or message, segments, and passages of a result."""
+
+Badge = tuple[str, str]
+"""Kind ("good", "part", "bad" or "plain") and text."""
 
 
-def episode_html(trajectory: Trajectory, *, opened: bool = False) -> str:
-    """A <details> card with the question, the outcome and every segment."""
-    summary = (
-        f'<span class="question">{badge(trajectory)}{escape(trajectory.question.text)}</span>'
-        f'<span class="outcome">answer <b>{escape(said(trajectory))}</b> · '
-        f"gold <b>{escape(wanted(trajectory))}</b></span>"
-    )
-    return (
-        f'<details class="card episode"{" open" if opened else ""}><summary>{summary}</summary>'
-        f'<div class="body">{facts_html(trajectory)}{segments_html(trajectory)}</div></details>'
-    )
-
-
-def segments_html(trajectory: Trajectory) -> str:
-    """Every segment of an episode, in order."""
-    return "".join(_segment(trajectory, index) for index in range(len(trajectory.segments)))
-
-
-def said(trajectory: Trajectory) -> str:
-    """What the episode came to, in words."""
-    prediction = prediction_of(trajectory)
-    return "none" if prediction is None else prediction or "refused"
-
-
-def wanted(trajectory: Trajectory) -> str:
-    """The gold answers, not all of many."""
-    golds = golds_of(trajectory.question)
+def episode_view(trajectory: Trajectory) -> dict[str, Any]:
+    """Values of the `episode` macro; scores and counts are those of the whole episode, only texts are cut."""
+    golds, prediction = golds_of(trajectory.question), prediction_of(trajectory)
     more = f" (+{len(golds) - 3} more)" if len(golds) > 3 else ""
-    return f"{' / '.join(golds[:3])}{more}" or "unanswerable"
+    segments = trajectory.segments[:_SEGMENTS]
+    return {
+        "badge": _outcome(trajectory),
+        "asked": cut(trajectory.question.text),
+        "answer": "none" if prediction is None else cut(prediction, _NAME) or "refused",
+        "gold": f"{' / '.join(cut(gold, _NAME) for gold in golds[:3])}{more}" or "unanswerable",
+        "facts": [(kind, cut(text, _NAME)) for kind, text in _facts(trajectory)],
+        "segments": [_segment(trajectory, index, segment) for index, segment in enumerate(segments)],
+        "more": len(trajectory.segments) - len(segments),
+    }
 
 
-def badge(trajectory: Trajectory) -> str:
-    """How the answer was scored, in one coloured word."""
-    rules, golds, prediction = (
-        rules_of(trajectory.question.dataset),
-        golds_of(trajectory.question),
-        prediction_of(trajectory),
-    )
-    overlap = f1(prediction, golds, rules)
+def cut(text: str, most: int = _TEXT) -> str:
+    """The text, or its beginning with the number of characters left out."""
+    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} more characters)"
+
+
+def _outcome(trajectory: Trajectory) -> Badge:
+    """Score of the answer in one word."""
+    rules, golds = rules_of(trajectory.question.dataset), golds_of(trajectory.question)
+    prediction = prediction_of(trajectory)
     if trajectory.fault:
-        kind, word = "bad", "failed"
-    elif exact_match(prediction, golds, rules):
-        kind, word = "good", "right"
-    elif overlap:
-        kind, word = "part", f"F1 {overlap:.2f}"
-    else:
-        kind, word = "bad", "no answer" if prediction is None else "wrong"
-    return f'<span class="badge {kind}">{word}</span>'
+        return "bad", "failed"
+    if exact_match(prediction, golds, rules):
+        return "good", "right"
+    if overlap := f1(prediction, golds, rules):
+        return "part", f"F1 {overlap:.2f}"
+    return "bad", "no answer" if prediction is None else "wrong"
 
 
-def facts_html(trajectory: Trajectory) -> str:
-    """Reward parts, searches, evidence and faults as small badges."""
-    facts: list[tuple[str, str]] = []
-    if trajectory.score is not None and trajectory.score.invalid:
-        facts.append(("bad", f"no reward: {trajectory.score.invalid}"))
-    elif trajectory.score is not None:
-        facts.append(("plain", f"reward {trajectory.score.total:.3g}"))
-        facts += [("plain", f"{name} {value:.3g}") for name, value in trajectory.score.parts.items()]
-    gold, shown = set(trajectory.question.gold_ids), {hit.passage.id for hit in trajectory.hits}
-    if gold:
-        facts.append(
-            ("good" if gold <= shown else "part", f"{len(gold & shown)} of {len(gold)} gold passages shown")
-        )
+def _facts(trajectory: Trajectory) -> list[Badge]:
+    """Reward parts, searches, evidence and faults."""
+    facts: list[Badge] = []
+    if (score := trajectory.score) is not None and score.invalid:
+        facts.append(("bad", f"no reward: {score.invalid}"))
+    elif score is not None:
+        parts = {"reward": score.total, **score.parts}
+        facts += [("plain", f"{name} {value:.3g}") for name, value in parts.items()]
+    if gold := set(trajectory.question.gold_ids):
+        shown = gold & {hit.passage.id for hit in trajectory.hits}
+        kind = "good" if gold == shown else "part"
+        facts.append((kind, f"{len(shown)} of {len(gold)} gold passages shown"))
     facts.append(("plain", f"searches: {trajectory.searches}"))
     if trajectory.response_length:
         facts.append(("plain", f"{trajectory.response_length} tokens"))
@@ -87,66 +78,55 @@ def facts_html(trajectory: Trajectory) -> str:
         facts.append(("bad", trajectory.fault))
     if trajectory.malformed:
         facts.append(("bad", f"format: {trajectory.malformed}"))
-    badges = "".join(f'<span class="badge {kind}">{escape(text)}</span>' for kind, text in facts)
-    return f'<p class="parts">{badges}</p>'
+    return facts
 
 
-def _segment(trajectory: Trajectory, index: int) -> str:
-    segment = trajectory.segments[index]
-    who = f'<span class="who">{_WHO[segment.author]}</span>'
-    if segment.author == "policy":
-        fields = [field for field in trajectory.fields if field.segment == index]
-        return f'<div class="segment policy">{who}<div class="said">{_policy(trajectory, segment, fields)}</div></div>'
-    text = f'<div class="said">{escape(segment.text.strip())}</div>'
-    if segment.author == "prompt" or segment.hits:
-        words = "as the model read it"
-        text = f"<details><summary>{words}</summary>{text}</details>"
-    passages = "".join(_passage(trajectory, hit) for hit in segment.hits)
-    return f'<div class="segment {segment.author}">{who}{passages}{text}</div>'
+def _segment(trajectory: Trajectory, index: int, segment: Segment) -> dict[str, Any]:
+    hits, text, golds = segment.hits[:_PASSAGES], cut(segment.text), golds_of(trajectory.question)
+    if left := len(segment.hits) - len(hits):
+        text += f"\n({left} more passages)"
+    fields = [field for field in trajectory.fields if field.segment == index]
+    return {
+        "author": segment.author,
+        "who": _AUTHORS[segment.author],
+        "passages": [
+            {
+                "gold": hit.passage.id in trajectory.question.gold_ids,
+                "id": cut(hit.passage.id, _NAME),
+                "title": _marked(cut(hit.passage.title, _NAME), golds),
+                "text": _marked(cut(hit.passage.text), golds),
+            }
+            for hit in hits
+        ],
+        "text": _policy(text, fields, golds) if segment.author == "policy" else text.strip(),
+        "folded": segment.author == "prompt" or bool(hits),
+    }
 
 
-def _passage(trajectory: Trajectory, hit: Hit) -> str:
-    gold = hit.passage.id in trajectory.question.gold_ids
-    flag = '<span class="badge good">gold</span>' if gold else ""
-    golds = golds_of(trajectory.question)
-    return (
-        f'<div class="passage{" gold" if gold else ""}"><div class="title">{flag}{_marked(hit.passage.title, golds)} '
-        f'<span class="id">{escape(hit.passage.id)}</span></div>'
-        f'<div class="said">{_marked(hit.passage.text, golds)}</div></div>'
-    )
-
-
-def _marked(text: str, golds: Iterable[str]) -> str:
-    """Escaped text with every gold answer marked."""
-    return _highlight(text, answer_spans(text, golds))
-
-
-def _highlight(text: str, spans: Iterable[Span]) -> str:
-    parts, position = [], 0
-    for start, end in spans:
-        parts += [escape(text[position:start]), f"<mark>{escape(text[start:end])}</mark>"]
+def _marked(text: str, golds: Iterable[str]) -> Markup:
+    """The text with every gold answer marked."""
+    parts, position = Markup(), 0
+    for start, end in answer_spans(text, golds):
+        parts += text[position:start] + Markup("<mark>{}</mark>").format(text[start:end])
         position = end
-    return "".join([*parts, escape(text[position:])])
+    return parts + text[position:]
 
 
-def _policy(trajectory: Trajectory, segment: Segment, fields: Iterable[Field]) -> str:
-    """What the model wrote: tags muted, blocks by kind, the gold answer marked in notes and answers."""
-    text, parts, position = segment.text, [], 0
+def _policy(text: str, fields: Iterable[Field], golds: Iterable[str]) -> Markup:
+    """The model's turn: tags muted, blocks by kind, gold answers marked in notes and answers."""
+    parts, position = Markup(), 0
     for field in sorted(fields, key=lambda field: field.start):
         if not position <= field.start <= field.end <= len(text):
             continue
         kind = field.tag if field.tag in _PLAIN_TAGS else "note"
         body = text[field.start : field.end]
-        shown = escape(body) if kind in ("think", "search") else _marked(body, golds_of(trajectory.question))
-        parts += [_tagged(text[position : field.start]), f'<span class="field {kind}">{shown}</span>']
+        shown = escape(body) if kind in ("think", "search") else _marked(body, golds)
+        parts += _tagged(text[position : field.start])
+        parts += Markup('<span class="field {}">{}</span>').format(kind, shown)
         position = field.end
-    return "".join([*parts, _tagged(text[position:])]).strip()
+    return (parts + _tagged(text[position:])).strip()
 
 
-def _tagged(text: str) -> str:
-    """Escaped text with its tags muted."""
-    parts, position = [], 0
-    for match in _TAG.finditer(text):
-        parts += [escape(text[position : match.start()]), f'<span class="tag">{escape(match.group())}</span>']
-        position = match.end()
-    return "".join([*parts, escape(text[position:])])
+def _tagged(text: str) -> Markup:
+    """The text with its tags muted."""
+    return Markup(_TAG.sub(r'<span class="tag">\g<0></span>', str(escape(text))))

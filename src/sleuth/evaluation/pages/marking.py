@@ -1,4 +1,4 @@
-"""Where a gold answer stands in a text: character spans, by the same token rule as sleuth.text.contains."""
+"""Gold answers in a text as character spans, by the same token rule as sleuth.text.contains."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ Span = tuple[int, int]
 
 
 def answer_spans(text: str, golds: Iterable[str]) -> list[Span]:
-    """Spans of every occurrence of a gold, in order, merged where they overlap.
+    """Spans of every occurrence of a gold in order, merged where they overlap.
 
-    There is one exactly if `contains(text, gold)` for some gold: normalising a text is
-    normalising its words one by one, so each normalised token knows the word it came from.
+    There is one exactly if `contains(text, gold)` for some gold: a text is normalised word by word,
+    so that each normalised token belongs to one word.
     """
-    tokens: list[tuple[str, Span]] = [
-        (token, word.span())
-        for word in re.finditer(r"\S+", text)
-        for token in normalise(word.group()).split()
-    ]
+    words = [(token, word) for word in re.finditer(r"\S+", text) for token in normalise(word[0]).split()]
+    tokens = [token for token, _ in words]
     found: set[Span] = set()
-    for gold in golds:
-        needle = normalise(gold).split()
-        if not needle or needle in (["yes"], ["no"]):
+    for needle in (normalise(gold).split() for gold in golds):
+        if needle in ([], ["yes"], ["no"]):
             continue
         for i in range(len(tokens) - len(needle) + 1):
-            if [token for token, _ in tokens[i : i + len(needle)]] == needle:
-                found.add(_trimmed(text, tokens[i][1][0], tokens[i + len(needle) - 1][1][1]))
-    return _merged(sorted(found))
+            if tokens[i : i + len(needle)] == needle:
+                found.add(_trimmed(text, words[i][1].start(), words[i + len(needle) - 1][1].end()))
+    merged: list[Span] = []
+    for start, end in sorted(found):
+        if merged and start < merged[-1][1]:
+            start, end = merged[-1][0], max(end, merged.pop()[1])
+        merged.append((start, end))
+    return merged
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
@@ -40,13 +41,3 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     while end > start + 1 and not text[end - 1].isalnum():
         end -= 1
     return start, end
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, end in spans:
-        if merged and start < merged[-1][1]:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return merged
