@@ -56,6 +56,7 @@ HEAVY = {
     "mcp": {"serving"},
     "qdrant_client": {"retrievers"},
     "pymilvus": {"retrievers"},
+    "matplotlib": {"evaluation"},
 }
 
 

@@ -19,6 +19,8 @@ HEAVY = {
     "rich",
     "starlette",
     "mcp",
+    "matplotlib",
+    "jinja2",
 }
 
 

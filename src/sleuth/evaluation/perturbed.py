@@ -209,4 +209,3 @@ def rows_of(curve: PerturbedCurve) -> tuple[list[str], list[list[str]]]:
         for point in curve.points
     ]
     return [*headers, "n"], rows
-

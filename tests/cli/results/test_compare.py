@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,19 @@ def test_html_with_any_format(runs: Path, tmp_path: Path, capsys: pytest.Capture
     assert json.loads(out)["n"] == 10
     assert str(path) in err
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_only_html_needs_the_report_extra(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("sleuth.evaluation.pages")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["compare", str(runs / "a"), str(runs / "b")]) == 0
+    assert main(["compare", str(runs / "a"), "--html", str(tmp_path / "report.html")]) == 1
+    assert capsys.readouterr().err == (
+        "sleuth: pages need matplotlib: pip install '.[report]' in the Sleuth checkout\n"
+    )
 
 
 def test_a_run_means_its_newest_evaluation(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

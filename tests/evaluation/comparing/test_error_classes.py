@@ -136,7 +136,7 @@ SEARCHING = replace(
         (episode(None), "format"),
         (episode(None, question=NO_ANSWER), "format"),
         (replace(SEARCHING, actions=(Action("search", "it", 1),)), "format"),
-        # No answer after a valid last turn, or without any turn, is no format failure.
+        # A valid last turn without an answer, or no turn at all, is not a format failure.
         (SEARCHING, "answer"),
         (replace(SEARCHING, segments=episode(shown=(OTHER,)).segments), "search"),
         (replace(SEARCHING, actions=(Action("invalid", "?", 1), Action("search", "more", 3))), "answer"),
@@ -165,7 +165,7 @@ def test_thoughts_and_actions_are_no_notes(tag: str) -> None:
         ("", OTHER, False),
     ],
 )
-def test_what_notes_draw_on(notes: str, passage: Passage, expected: bool) -> None:
+def test_notes_draw_on_titles_and_quotations(notes: str, passage: Passage, expected: bool) -> None:
     assert draws_on(notes, passage) is expected
 
 
@@ -174,7 +174,7 @@ texts = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     answer=st.none() | texts,
     note=texts,

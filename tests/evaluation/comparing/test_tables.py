@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -35,7 +35,6 @@ def test_latex_characters(text: str, expected: str) -> None:
     assert latex_text(text) == expected
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_latex_text_holds_no_command_of_its_own(text: str) -> None:
     # What is left when our own commands, escapes and braces are taken out holds no special character.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sleuth.evaluation.pages.marking import answer_spans
@@ -33,7 +33,6 @@ def test_spans(text: str, golds: list[str], marked: list[str]) -> None:
 pieces = st.text("abTheé. ,-'–“\u0301\n\u00a0ΣσA1", max_size=20)
 
 
-@settings(deadline=None)
 @given(pieces, pieces)
 def test_there_is_a_span_exactly_where_the_answer_is_contained(text: str, gold: str) -> None:
     spans = answer_spans(text, [gold])
@@ -42,7 +41,6 @@ def test_there_is_a_span_exactly_where_the_answer_is_contained(text: str, gold: 
     assert all(a[1] <= b[0] for a, b in pairwise(spans))
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40), st.text(max_size=8))
 def test_any_unicode(text: str, gold: str) -> None:
     assert bool(answer_spans(text, [gold])) == contains(text, gold)

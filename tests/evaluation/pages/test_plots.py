@@ -30,7 +30,7 @@ def heights(figure: str) -> list[list[float]]:
     return [[float(y) for y in re.findall(r"[ML] \S+ (\S+)", path)] for path in paths]
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.tuples(st.integers(0, 10_000), finite), max_size=20))
 def test_any_points_give_a_well_formed_figure(points: list[tuple[float, float]]) -> None:
     x, y = [float(x) for x, _ in sorted(points)], [y for _, y in sorted(points)]
@@ -103,12 +103,11 @@ def test_a_histogram_has_shares_of_each_system_s_own_episodes() -> None:
     assert "a mean 2; b mean 2" in figure
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-9, 9).map(float) | st.floats(-1e9, 1e9), min_size=1, max_size=40))
 def test_every_value_is_in_one_bin(values: list[float]) -> None:
     edges, names = bins(np.array(values))
     assert len(edges) == len(names) + 1 <= 20
-    assert all(a < b for a, b in pairwise(edges))
+    assert all(b - a > 1e-9 * max(map(abs, values)) for a, b in pairwise(edges))
     assert np.histogram(values, edges)[0].sum() == len(values)
 
 

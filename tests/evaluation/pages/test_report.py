@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sleuth.evaluation.pages.episodes import cut, episode_view
@@ -107,7 +107,6 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert "mark" in page.tags
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_gives_well_formed_html(text: str) -> None:
     page = Page(f"<div>{card(episode(text))}</div>")

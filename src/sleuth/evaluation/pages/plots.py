@@ -139,6 +139,8 @@ def bins(values: Floats) -> tuple[Floats, list[str]]:
     if high - low < _WHOLE and not np.any(values % 1):
         whole = np.arange(low, high + 1)
         return np.append(whole, high + 1) - 0.5, [f"{n:g}" for n in whole]
+    if np.isclose(low, high):
+        low, high = low - max(0.5, abs(low) / 100), high + max(0.5, abs(high) / 100)
     edges = np.array(MaxNLocator(_BINS, steps=_STEPS).tick_values(low, high))
     # Rounding can leave the outermost values outside.
     edges[0], edges[-1] = min(edges[0], low), max(edges[-1], high)
