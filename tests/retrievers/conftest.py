@@ -1,14 +1,10 @@
-"""An encoder whose vectors can be worked out by hand, indexes of it, and a server that answers as written down."""
+"""An encoder whose vectors can be worked out by hand, and indexes of it."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -71,80 +67,3 @@ def index(tmp_path: Path, letters: Encoder) -> Path:
     build_index(FRUIT, tmp_path / "i")
     build_dense(tmp_path / "i", tmp_path / "i" / "dense", letters)
     return tmp_path / "i"
-
-
-class Request(NamedTuple):
-    """What a client sent."""
-
-    method: str
-    path: str
-    body: bytes
-    headers: dict[str, str]
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-
-class Recorded:
-    """A server that answers (method, path) with what was written down for it, in turn; the last answer stays.
-
-    An exchange is (method, path, status, body) or (…, headers); a body is bytes or becomes JSON, or is made from the request.
-    """
-
-    def __init__(self, exchanges: Sequence[tuple[Any, ...]]) -> None:
-        self.requests: list[Request] = []
-        answers: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
-        for method, path, *answer in exchanges:
-            answers.setdefault((method, path), []).append(tuple(answer))
-        lock, recorded = threading.Lock(), self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                with lock:
-                    body = self.rfile.read(length)
-                    request = Request(self.command, self.path, body, dict(self.headers))
-                    recorded.requests.append(request)
-                    held = answers.get((self.command, self.path), [(418, b"not written down")])
-                    status, payload, *rest = held.pop(0) if len(held) > 1 else held[0]
-                if callable(payload):
-                    payload = payload(request)
-                data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-                self.send_response(status)
-                headers = {"Content-Length": str(len(data)), "Content-Type": "application/json"}
-                for name, value in (headers | (rest[0] if rest else {})).items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(data)
-
-            do_POST = do_PUT = do_GET
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def sent(self, method: str, path: str) -> list[Request]:
-        """The requests of that kind."""
-        return [request for request in self.requests if (request.method, request.path) == (method, path)]
-
-
-@pytest.fixture
-def recorded() -> Iterator[Callable[..., Recorded]]:
-    """Starts servers from exchanges."""
-    started: list[Recorded] = []
-
-    def start(*exchanges: tuple[Any, ...]) -> Recorded:
-        started.append(Recorded(exchanges))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.server.shutdown()
-        each.server.server_close()

@@ -1,4 +1,4 @@
-"""What every adapter does alike, by the parts that need no engine."""
+"""Parts of the adapters that need no engine."""
 
 from __future__ import annotations
 
@@ -25,16 +25,14 @@ def test_a_field_inside_others():
 
 def test_a_long_query_keeps_its_first_words():
     assert bounded("who wrote: Hamlet?") == "who wrote: Hamlet?"
-    long = "(word) " * MOST_WORDS
-    assert bounded(long) == long
-    assert bounded(long + "more") == "word " * (MOST_WORDS - 1) + "word"
-    assert bounded("x" * 10_000) == "x" * 10_000  # one word, which an analyser drops or cuts
+    assert bounded("(word) " * MOST_WORDS + "more") == "word " * (MOST_WORDS - 1) + "word"
+    assert bounded("東京" * 2_000) == " ".join("東京" * (MOST_WORDS // 2))
 
 
 @given(st.text(max_size=4 * MOST_WORDS))
-def test_no_query_becomes_longer_than_the_limit(query: str):
+def test_no_query_is_longer_than_the_limit(query: str):
     kept = bounded(query)
-    assert kept == query or len(kept.split()) == MOST_WORDS
+    assert kept == query or len(kept.split()) <= MOST_WORDS
 
 
 def test_ties_go_by_id():
@@ -42,15 +40,11 @@ def test_ties_go_by_id():
     assert [hit.passage.id for hit in ranked(hits, 2)] == ["b", "a"]
 
 
-def test_a_collection_remembers_its_encoder(letters: Encoder, other_letters: Encoder):
+def test_a_collection_names_its_encoder(letters: Encoder, other_letters: Encoder):
     assert marks(None) == {}
     held = marks(letters)
     check_marks(held, letters, "here")
-    check_marks({}, other_letters, "here")  # made by others, who left no mark
-    with pytest.raises(
-        RetrievalError, match=r"^here was made by another encoder than this 'letters' \(by 'letters', "
-    ):
+    check_marks({}, other_letters, "here")  # made by other software, which names no encoder
+    message = r"^here was made by another encoder than this 'letters' \(by 'letters', "
+    with pytest.raises(RetrievalError, match=message):
         check_marks(held, other_letters, "here")
-    for damaged in ("?", "YQ", 3, ""):
-        with pytest.raises(RetrievalError):
-            check_marks(held | {"encoder_probe": damaged}, letters, "here")

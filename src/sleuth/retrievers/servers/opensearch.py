@@ -1,245 +1,225 @@
-"""OpenSearch and Elasticsearch over their REST interface: words by BM25, vectors by kNN, both by our own fusion.
+"""OpenSearch and Elasticsearch: words by BM25, vectors by kNN, both by our own fusion.
 
-One query is one `_search`, so that one which the server puts off is asked again without the others. An answer from
-fewer than all shards is a fault, never a result.
+Both are asked by opensearch-py, since the requests sent here have one form in both. An answer from fewer than all
+shards raises RetrievalError.
 """
 
 from __future__ import annotations
 
 import base64
-import os
+import logging
 import re
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
-import msgspec
-
-from sleuth.errors import ConfigError, RetrievalError
-from sleuth.fields import FieldError, as_number, shown
+from sleuth.checked import Positive
+from sleuth.encoders.base import Encoder
+from sleuth.errors import RetrievalError
 from sleuth.retrievers.fusion import Fusion
-from sleuth.retrievers.servers.calling import Caller, Calling, failure, sendable, spoken
-from sleuth.retrievers.servers.search_engine import SearchEngine, bounded, check_marks, inside, marks, ranked
+from sleuth.retrievers.servers.retries import (
+    ATTEMPTS,
+    TransientError,
+    failure,
+    one_line,
+    retried,
+)
+from sleuth.retrievers.servers.search_engine import (
+    SearchEngine,
+    Vectors,
+    bounded,
+    check_marks,
+    inside,
+    marks,
+    ranked,
+)
+from sleuth.retrievers.servers.server import check_url, client_module, read_token
 from sleuth.types import Hit, Passage
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-LONGEST_ID = 512
-"""Bytes of an `_id`."""
+_CONNECTIONS = 16
+"""Connections that are kept open for searches from several threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenSearch(Calling, SearchEngine):
-    """An index of OpenSearch. Two are equal if their settings are.
-
-    `token_env` names a variable with "user:password", an API key, or a whole Authorization header.
-    """
+class OpenSearch(SearchEngine):
+    """An index of OpenSearch. `token_env` names "user:password", an API key, or a whole Authorization header."""
 
     id_field: str = ""
     """Field with the passage's id; "" = the document's `_id`."""
-    title_boost: float = 1.0
-    """Weight (0 or more) of the title's BM25 score, which is added to the text's."""
+    attempts: Positive = ATTEMPTS
+    """Attempts per request; the pauses between them double from 0.5 s."""
+    _index_body: ClassVar[dict[str, Any]] = {"settings": {"index": {"knn": True}}}
 
-    def __post_init__(self) -> None:
-        """ConfigError for settings that cannot be."""
-        Calling.__post_init__(self)
-        SearchEngine.__post_init__(self)
-        if not 0 <= self.title_boost < float("inf"):
-            raise ConfigError(f"title_boost must be 0 or more, not {self.title_boost}")
-
-    def identity(self) -> dict[str, str]:
-        """That of every search engine, and the title's weight where words are searched."""
-        words = {"title_boost": str(self.title_boost)} if self.title_field and self.chosen != "dense" else {}
-        return super().identity() | words
-
-    def _find(self, queries: list[str], k: int) -> list[list[Hit]]:
+    def _search_batch(self, queries: list[str], k: int) -> list[list[Hit]]:
         if self.chosen == "hybrid":
             return self._fusion.search(queries, k)
-        self._opened()
+        _ = self._checked
         if self.chosen == "bm25":
-            bodies: list[dict[str, Any] | None] = [self._words(query) for query in queries]
+            asked = [self._word_query(query) for query in queries]
         else:
-            # A query of no length has no direction: engines that compare by cosine refuse it.
-            bodies = [self._near(row.tolist(), k) if row.any() else None for row in self._vectors(queries)]
-        with ThreadPoolExecutor(min(len(bodies), self.concurrency)) as pool:
-            return list(pool.map(lambda body: self._asked(body, k) if body else [], bodies))
+            # A zero vector has no direction: an index that compares by cosine refuses it.
+            rows = self._vectors(queries)
+            asked = [self._vector_query(row.tolist(), k) if row.any() else {} for row in rows]
+        shape = {"size": k, "_source": self._shown_fields, "track_total_hits": False}
+        bodies = [shape | query for query in asked if query]
+        found = iter(self._call(lambda client: self._multi_search(client, bodies)) if bodies else ())
+        return [ranked(next(found), k) if query else [] for query in asked]
 
     @cached_property
     def _fusion(self) -> Fusion:
         return Fusion((replace(self, way="bm25"), replace(self, way="dense")), self.k, self.depth)
 
-    def _words(self, query: str) -> dict[str, Any]:
-        """Any of the query's words in text or title; operators and wildcards are words to `multi_match`."""
-        titled = [f"{self.title_field}^{self.title_boost:g}"] if self.title_field else []
-        asked = {"query": bounded(query), "fields": [self.text_field, *titled], "type": "most_fields"}
+    def _word_query(self, query: str) -> dict[str, Any]:
+        """Any of the words in text or title; to `multi_match`, operators and wildcards are words."""
+        named = [name for name in (self.text_field, self.title_field) if name]
+        asked = {"query": bounded(query), "fields": named, "type": "most_fields"}
         return {"query": {"multi_match": asked}}
 
-    def _near(self, vector: list[float], k: int) -> dict[str, Any]:
+    def _vector_query(self, vector: list[float], k: int) -> dict[str, Any]:
         return {"query": {"knn": {self.vector_field: {"vector": vector, "k": k}}}}
 
-    def _asked(self, body: dict[str, Any], k: int) -> list[Hit]:
-        named = [name for name in (self.id_field, self.title_field, self.text_field) if name]
-        path = f"/{self.collection}/_search?allow_partial_search_results=false"
-        answer = self._caller.ask({"size": k, "_source": named, "track_total_hits": False} | body, path)
-        found = inside(answer, "hits.hits") if isinstance(answer, Mapping) else None
-        if not isinstance(found, list):
-            raise RetrievalError(f"{self.where} answered with something else than hits: {shown(answer)}")
-        failed = inside(answer, "_shards.failed")
-        if failed or answer.get("timed_out"):
-            why = f"{failed} shards failed" if failed else "it ran out of its time"
-            raise RetrievalError(f"{self.where} answered from a part of the index only: {why}")
-        return ranked((self._hit(item) for item in found), k)
-
-    def _hit(self, item: object) -> Hit:
-        score = item.get("_score") if isinstance(item, Mapping) else None
-        try:
-            number = as_number(score, "_score")
-        except FieldError as error:
+    def _multi_search(self, client: Any, bodies: list[dict[str, Any]]) -> list[list[Hit]]:
+        lines = [line for body in bodies for line in ({"allow_partial_search_results": False}, body)]
+        responses = client.msearch(body=lines, index=self.collection)["responses"]
+        if len(responses) != len(bodies):
             raise RetrievalError(
-                f"{self.where} answered with a hit that has no score: {shown(item)}"
-            ) from error
-        assert isinstance(item, Mapping)
-        return Hit(self._passage(item.get("_source") or {}, item.get("_id")), number)
+                f"{self.where} answered {len(bodies)} queries with {len(responses)} responses"
+            )
+        return [self._hits(response) for response in responses]
 
-    def _told(self) -> dict[str, str]:
-        """Of the server's version nothing is known where the user may not ask for it."""
-        about = self._caller.look(f"{self._address}/") or {}
-        count = self._caller.ask(None, f"/{self.collection}/_count", "GET")
+    def _hits(self, response: Mapping[str, Any]) -> list[Hit]:
+        """The hits of one search; raises if it failed or saw only a part of the index."""
+        if (status := response.get("status", 200)) != 200:
+            raise failure(self.where, status, response)
+        if response["_shards"]["failed"] or response["timed_out"]:
+            failed = response["_shards"]["failed"]
+            raise RetrievalError(
+                f"{self.where} answered from a part of the index only: {failed} shards failed, "
+                f"timed_out is {response['timed_out']}"
+            )
+        return [
+            Hit(self._passage(item.get("_source", {}), item["_id"]), float(item["_score"]))
+            for item in response["hits"]["hits"]
+        ]
+
+    def _engine(self) -> dict[str, str]:
+        about = self._call(lambda client: client.info(ignore=(401, 403)))  # some users may only search
+        version = about.get("version", {})
         return {
-            "engine": str(inside(about, "version.distribution") or "elasticsearch") if about else "unknown",
-            "engine_version": str(inside(about, "version.number") or "unknown"),
-            "num_passages": str(count.get("count")) if isinstance(count, Mapping) else "unknown",
+            "engine": version.get("distribution", "elasticsearch") if version else "unknown",
+            "engine_version": version.get("number", "unknown"),
+            "num_passages": str(self._call(lambda client: client.count(index=self.collection)["count"])),
         }
 
-    def _opened(self) -> None:
-        """See, once, that the index holds what will be searched: an unknown field would find nothing and say nothing."""
-        _ = self._mappings
-
     @cached_property
-    def _mappings(self) -> list[Mapping[str, Any]]:
-        """Of every index behind the name, checked."""
-        answer = self._caller.ask(None, f"/{self.collection}/_mapping", "GET")
-        return self._checked(answer)
-
-    def _checked(self, answer: object) -> list[Mapping[str, Any]]:
-        found = list(answer.values()) if isinstance(answer, Mapping) else []
-        mappings: list[Mapping[str, Any]] = [
-            mapping for entry in found if isinstance(mapping := inside(entry, "mappings"), Mapping)
-        ]
-        if not mappings or len(mappings) != len(found):
-            raise RetrievalError(f"{self.where} answered with something else than mappings: {shown(answer)}")
-        for mapping in mappings:
-            properties = mapping.get("properties") or {}
-            if self.chosen != "dense":
-                for name in filter(None, (self.text_field, self.title_field)):
-                    _ = self._declared(properties, name)
-            if self.encoder and self.chosen != "bm25":
-                held = self._declared(properties, self.vector_field)
-                if (size := held.get("dimension", held.get("dims"))) is not None:
-                    self._check_dimension(size)
-                held = inside(mapping, "_meta.sleuth")
-                check_marks(held if isinstance(held, Mapping) else {}, self.encoder, self.where)
-        return mappings
-
-    def _declared(self, properties: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-        """The mapping of a field, which may lie inside others; RetrievalError if there is none."""
-        if isinstance(here := properties.get(name), Mapping):
-            return here
-        level: Mapping[str, Any] = {"properties": properties}
-        for part in name.split("."):
-            inner = (level.get("properties") or {}) | (level.get("fields") or {})
-            if not isinstance(inner.get(part), Mapping):
-                raise self._no_field(name, properties)
-            level = inner[part]
-        return level
-
-    def _make(self) -> None:
-        self._placed()
-        there = self._caller.look(f"{self._address}/{self.collection}/_mapping")
-        if there is not None:
-            self._checked(there)
-            return
-        made: dict[str, Any] = {"_meta": {"sleuth": marks(self.encoder)}}
-        text = {"type": "text", "analyzer": "english"}
-        names = filter(None, (self.title_field, self.text_field))
-        made["properties"] = dict.fromkeys(names, text) | (
-            {self.id_field: {"type": "keyword"}} if self.id_field else {}
-        )
-        if self.encoder:
-            made["properties"][self.vector_field] = self._vector_type(
-                self.encoder.dimension, self.encoder.normalised
+    def _checked(self) -> bool:
+        """True; raises RetrievalError for a missing field, which a search ignores, or another encoder."""
+        if self.chosen != "dense":
+            names = [name for name in (self.text_field, self.title_field) if name]
+            known = self._call(
+                lambda client: client.field_caps(index=self.collection, fields=",".join(names))
             )
-        self._caller.ask({"mappings": made} | self._index_settings(), f"/{self.collection}", "PUT")
+            self._check_fields(names, known["fields"])
+        if self.encoder and self.chosen != "bm25":
+            mappings = self._call(lambda client: client.indices.get_mapping(index=self.collection))
+            for entry in mappings.values():
+                check_marks(inside(entry, "mappings._meta.sleuth") or {}, self.encoder, self.where)
+        return True
 
-    def _vector_type(self, dimension: int, normalised: bool) -> dict[str, Any]:
-        space = "cosinesimil" if normalised else "innerproduct"
+    def _create(self) -> None:
+        self._check_placed()
+        if self._call(lambda client: client.indices.exists(index=self.collection)):
+            _ = self._checked
+            return
+        text = {"type": "text", "analyzer": "english"}
+        properties: dict[str, Any] = {name: text for name in (self.title_field, self.text_field) if name}
+        if self.id_field:
+            properties[self.id_field] = {"type": "keyword"}
+        if self.encoder:
+            properties[self.vector_field] = self._vector_mapping(self.encoder)
+        mappings = {"_meta": {"sleuth": marks(self.encoder)}, "properties": properties}
+        body = {"mappings": mappings} | (self._index_body if self.encoder else {})
+        self._call(lambda client: client.indices.create(index=self.collection, body=body))
+
+    def _vector_mapping(self, encoder: Encoder) -> dict[str, Any]:
+        space = "cosinesimil" if encoder.normalised else "innerproduct"
         method = {"name": "hnsw", "engine": "lucene", "space_type": space}
-        return {"type": "knn_vector", "dimension": dimension, "method": method}
+        return {"type": "knn_vector", "dimension": encoder.dimension, "method": method}
 
-    def _index_settings(self) -> dict[str, Any]:
-        return {"settings": {"index": {"knn": True}}} if self.encoder else {}
-
-    def _put(self, passages: list[Passage], vectors: NDArray[np.float32] | None) -> None:
-        lines = []
+    def _store(self, passages: list[Passage], vectors: Vectors | None) -> None:
+        lines: list[dict[str, Any]] = []
         for row, passage in enumerate(passages):
-            if len(passage.id.encode()) > LONGEST_ID:
-                raise RetrievalError(
-                    f"passage {passage.id[:80]!r}…: an id of more than {LONGEST_ID} bytes cannot be stored"
-                )
             record = self._record(passage)
             record |= {self.vector_field: vectors[row].tolist()} if vectors is not None else {}
-            lines += [msgspec.json.encode({"index": {"_id": passage.id}}), msgspec.json.encode(record)]
-        content = b"\n".join(lines) + b"\n"
-        self._caller.until_answered(lambda: self._stored(content))
+            lines += [{"index": {"_id": passage.id}}, record]
+        self._call(lambda client: self._bulk(client, lines))
 
-    def _stored(self, content: bytes) -> None:
-        """Send documents once. What the server was too busy for is a FaultError: all are sent again, to the same ids."""
-        answer = self._caller.send(content, f"/{self.collection}/_bulk")
-        items = answer.get("items") if isinstance(answer, Mapping) else None
-        if not isinstance(items, list):
-            raise RetrievalError(f"{self.where} answered with something else than items: {shown(answer)}")
-        for done in (item.get("index", {}) for item in items):
-            if (status := done.get("status", 0)) not in (200, 201):
-                raise failure(f"{self.where}: passage {done.get('_id')!r}", status, spoken(done))
+    def _bulk(self, client: Any, lines: list[dict[str, Any]]) -> None:
+        """Store documents; if the engine is too busy for one, all are sent again under the same ids."""
+        for item in client.bulk(body=lines, index=self.collection)["items"]:
+            done = item["index"]
+            if done["status"] not in (200, 201):
+                raise failure(f"{self.where}: passage {done['_id']!r}", done["status"], done)
 
-    def _finish(self) -> None:
-        self._caller.ask(None, f"/{self.collection}/_refresh")
+    def _refresh(self) -> None:
+        self._call(lambda client: client.indices.refresh(index=self.collection))
 
-    @property
-    def _address(self) -> str:
-        return self.url.rstrip("/")
+    def _call(self, request: Callable[[Any], Any]) -> Any:
+        """The result of a request; RetrievalError if the engine refuses it, fails or does not answer."""
+        client = self._client
+        from opensearchpy import SerializationError, TransportError
+
+        def attempt() -> Any:
+            try:
+                return request(client)
+            except TransportError as error:
+                raise self._failure(error) from error
+            except (SerializationError, KeyError, TypeError, AttributeError) as error:
+                raise RetrievalError(f"{self.where}: unknown answer: {one_line(repr(error))}") from error
+
+        return retried(attempt, self.where, self.attempts)
+
+    def _failure(self, error: Any) -> TransientError | RetrievalError:
+        status, info = error.status_code, error.info
+        if not isinstance(status, int):
+            return TransientError(f"{type(info).__name__}: {info}")
+        return failure(self.where, status, info or error.error)
 
     @cached_property
-    def _caller(self) -> Caller:
-        self._placed()
-        header = authorization(os.environ.get(self.token_env, ""))
-        return Caller(self._address, self, sendable(header, self.token_env))
+    def _client(self) -> Any:
+        self._check_placed()
+        check_url(self.url)
+        library = client_module("opensearchpy", "opensearch")
+        logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # it logs every error that it also raises
+        header = authorization(read_token(self.token_env))
+        return library.OpenSearch(
+            hosts=[self.url],
+            headers={"Authorization": header} if header else {},
+            timeout=self.timeout_s,
+            max_retries=0,
+            pool_maxsize=_CONNECTIONS,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Elasticsearch(OpenSearch):
-    """An index of Elasticsearch, whose vectors are asked for in other words; for the rest see OpenSearch."""
+    """An index of Elasticsearch; vector field and kNN search differ from OpenSearch's."""
 
-    def _near(self, vector: list[float], k: int) -> dict[str, Any]:
+    _index_body: ClassVar[dict[str, Any]] = {}
+
+    def _vector_query(self, vector: list[float], k: int) -> dict[str, Any]:
         candidates = min(max(k, self.depth), 10_000)
         knn = {"field": self.vector_field, "query_vector": vector, "k": k, "num_candidates": candidates}
         return {"knn": knn}
 
-    def _vector_type(self, dimension: int, normalised: bool) -> dict[str, Any]:
-        alike = "cosine" if normalised else "max_inner_product"
-        return {"type": "dense_vector", "dims": dimension, "index": True, "similarity": alike}
-
-    def _index_settings(self) -> dict[str, Any]:
-        return {}
+    def _vector_mapping(self, encoder: Encoder) -> dict[str, Any]:
+        similarity = "cosine" if encoder.normalised else "max_inner_product"
+        return {"type": "dense_vector", "dims": encoder.dimension, "index": True, "similarity": similarity}
 
 
 def authorization(secret: str) -> str:
-    """The Authorization header for "user:password", an API key, or a whole header; "" for nothing."""
-    secret = secret.strip()
+    """The Authorization header for "user:password", an API key, or a whole header; "" for no secret."""
     if not secret or re.match(r"(?:Basic|Bearer|ApiKey) ", secret):
         return secret
     return f"Basic {base64.b64encode(secret.encode()).decode()}" if ":" in secret else f"ApiKey {secret}"

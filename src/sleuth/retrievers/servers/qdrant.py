@@ -1,171 +1,148 @@
 """Qdrant: vectors, words as sparse vectors, and both fused by the server in one request.
 
-Words are this project's own analyser's: a passage is stored as the BM25 weights of its words without their rarity,
-which the server multiplies in when it searches (the modifier "idf"), since it alone knows how rare they are by then.
+Words come from this project's own analyser. A passage is stored with the BM25 weights of its words but without
+their inverse document frequency, which the server multiplies in at search time (its modifier "idf").
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import Any
 
+from sleuth.checked import Positive, PositiveFloat
 from sleuth.encoders.base import joined
-from sleuth.errors import ConfigError, RetrievalError
+from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25_index import analysis
-from sleuth.retrievers.servers.calling import Calling
-from sleuth.retrievers.servers.qdrant_connection import MEMORY, Folder, Server, connect
-from sleuth.retrievers.servers.search_engine import SearchEngine, check_marks, marks, ranked
+from sleuth.retrievers.servers.retries import (
+    ATTEMPTS,
+    TransientError,
+    decoded,
+    failure,
+    one_line,
+    retried,
+)
+from sleuth.retrievers.servers.search_engine import SearchEngine, Vectors, check_marks, marks, ranked
+from sleuth.retrievers.servers.server import check_url, client_module, read_token
 from sleuth.types import Hit, Passage
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+WORDS = "words"
+"""Name of the sparse vectors, which only `upload` makes."""
 K1 = 1.2
 B = 0.75
+MEMORY = ":memory:"
+_ADDRESS = re.compile(r"[\w.-]+:\d+|\w+://.*", re.DOTALL)
+"""A url that is neither a folder nor MEMORY."""
 
 _POINTS = uuid.UUID("8f5c2a0e-52a4-5d0e-9c0b-6d2f2b6f7a11")
-"""Namespace of the points' ids: Qdrant takes numbers and UUIDs only."""
+"""Namespace of the points' ids, since Qdrant accepts only numbers and UUIDs."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Qdrant(Calling, SearchEngine):
-    """A collection of Qdrant, 1.16 or later. Two are equal if their settings are.
+class Qdrant(SearchEngine):
+    """A collection of Qdrant 1.16 or later; `token_env` names the API key.
 
-    `url` may also be a folder or ":memory:", which qdrant-client searches itself. `token_env` names the API key.
+    `url` may also be a folder or ":memory:", which qdrant-client searches in this process ("local mode").
     """
 
     id_field: str = "id"
-    """Field of the payload with the passage's id; "" = the point's own id. A field may lie inside another."""
+    """Field of the payload with the passage's id; "" = the point's own id."""
     vector_field: str = "dense"
     """Name of the dense vectors; "" = the collection's unnamed ones."""
-    sparse_field: str = "words"
-    """Name of the sparse vectors, which must be ours: `upload` makes them."""
-    mean_length: float = 100.0
-    """Words of a passage on average, as a collection that upload makes will assume; more than 0."""
+    mean_length: PositiveFloat = 100.0
+    """Mean number of words per passage, stored with a new collection for BM25."""
+    attempts: Positive = ATTEMPTS
+    """Attempts per request to a server; the pauses between them double from 0.5 s."""
 
-    def __post_init__(self) -> None:
-        """ConfigError for settings that cannot be."""
-        Calling.__post_init__(self)
-        SearchEngine.__post_init__(self)
-        if not 0 < self.mean_length < float("inf"):
-            raise ConfigError(f"mean_length must be more than 0, not {self.mean_length}")
-        if not self.sparse_field or self.sparse_field == self.vector_field:
-            raise ConfigError(f"sparse_field must be a name of its own, not {self.sparse_field!r}")
-
-    def identity(self) -> dict[str, str]:
-        """That of every search engine, and how words are weighed."""
-        own = super().identity()
-        if self.chosen == "dense":
-            return own
-        held = self._collection[1]
-        bm25 = {name: str(held.get(name)) for name in ("analyser", "mean_length")}
-        return own | bm25 | {"k1": str(K1), "b": str(B)}
-
-    def _find(self, queries: list[str], k: int) -> list[list[Hit]]:
-        _, _, sign = self._collection
-        requests = self._requests(queries, k)
-        asked = [request for request in requests if request is not None]
+    def _search_batch(self, queries: list[str], k: int) -> list[list[Hit]]:
+        _, sign = self._collection
+        vectors = self._vectors(queries) if self.chosen != "bm25" else [None] * len(queries)
+        asked = {q: self._request(q, vector, k) for q, vector in zip(queries, vectors, strict=True)}
+        asked = {query: request for query, request in asked.items() if request}
         if not asked:
             return [[] for _ in queries]
-        ask = self._connection.ask
-        answers = ask(lambda client: client.query_batch_points(self.collection, requests=asked))
-        if len(answers) != len(asked):
-            raise RetrievalError(f"{self.where} answered {len(asked)} queries with {len(answers)} lists")
-        given = iter(answers)
-        found = [next(given).points if request is not None else [] for request in requests]
-        return [ranked((self._hit(point, sign) for point in points), k) for points in found]
+
+        def search(client: Any) -> dict[str, Any]:
+            answers = client.query_batch_points(self.collection, requests=list(asked.values()))
+            return {query: answer.points for query, answer in zip(asked, answers, strict=True)}
+
+        found = self._call(search)
+        return [ranked((self._hit(point, sign) for point in found.get(query, ())), k) for query in queries]
 
     def _hit(self, point: Any, sign: int) -> Hit:
         return Hit(self._passage(point.payload or {}, point.id), sign * float(point.score))
 
-    def _requests(self, queries: list[str], k: int) -> list[Any]:
-        """One for each query, None where there is nothing to ask: a query without words or direction."""
+    def _request(self, query: str, vector: Vectors | None, k: int) -> Any:
+        """The search for a query and its vector [D]; None for a query without words or direction."""
         from qdrant_client import models
 
-        shown = [name for name in (self.id_field, self.title_field, self.text_field) if name]
-        dense = self._vectors(queries) if self.chosen != "bm25" else None
-        requests: list[Any] = []
-        for row, query in enumerate(queries):
-            sides: list[tuple[Any, str | None]] = []
-            if dense is not None and dense[row].any():  # without length there is no direction
-                sides.append((dense[row].tolist(), self.vector_field or None))
-            if self.chosen != "dense" and (words := analysis.query_terms(query)):
-                sides.append((sparse(dict.fromkeys(words, 1.0)), self.sparse_field))
-            if not sides:
-                requests.append(None)
-                continue
-            what: dict[str, Any] = {"query": sides[0][0], "using": sides[0][1], "limit": k}
-            if self.chosen == "hybrid":
-                depth = max(k, self.depth)
-                parts = [models.Prefetch(query=side, using=name, limit=depth) for side, name in sides]
-                # Qdrant counts ranks from 0. One more than is wanted, since of two lists ties come in pairs.
-                fused = models.RrfQuery(rrf=models.Rrf(k=self.k + 1))
-                what = {"query": fused, "prefetch": parts, "limit": k + 1}
-            requests.append(
-                models.QueryRequest(**what, with_payload=models.PayloadSelectorInclude(include=shown))
-            )
-        return requests
+        sides: list[tuple[Any, str | None]] = []
+        if vector is not None and vector.any():
+            sides.append((vector.tolist(), self.vector_field or None))
+        if self.chosen != "dense" and (words := analysis.query_terms(query)):
+            sides.append((sparse(dict.fromkeys(words, 1.0)), WORDS))
+        if not sides:
+            return None
+        payload = models.PayloadSelectorInclude(include=self._shown_fields)
+        if self.chosen != "hybrid":
+            ((side, name),) = sides
+            return models.QueryRequest(query=side, using=name, limit=k, with_payload=payload)
+        depth = max(k, self.depth)
+        parts = [models.Prefetch(query=side, using=name, limit=depth) for side, name in sides]
+        fused = models.RrfQuery(rrf=models.Rrf(k=self.k + 1))  # Qdrant counts ranks from 0
+        # One hit more than wanted, since ties of two rankings come in pairs.
+        return models.QueryRequest(prefetch=parts, query=fused, limit=k + 1, with_payload=payload)
 
-    def _told(self) -> dict[str, str]:
-        about = self._connection.ask(lambda client: client.info())
-        count = self._connection.ask(lambda client: client.count(self.collection, exact=True))
-        return {
-            "engine": self._connection.engine,
-            "engine_version": str(about.version),
-            "num_passages": str(count.count),
+    def _engine(self) -> dict[str, str]:
+        count = self._call(lambda client: client.count(self.collection, exact=True)).count
+        own = {
+            "engine": "qdrant" if _ADDRESS.fullmatch(self.url) else "qdrant-client, local mode",
+            "engine_version": str(self._call(lambda client: client.info()).version),
+            "num_passages": str(count),
         }
+        if self.chosen == "dense":
+            return own
+        metadata, _ = self._collection
+        own |= {name: str(metadata.get(name)) for name in ("analyser", "mean_length")}
+        return own | {"k1": str(K1), "b": str(B)}
 
     @cached_property
-    def _collection(self) -> tuple[Any, Mapping[str, Any], int]:
-        """Its configuration, what it remembers of us, and the sign of its scores; checked once."""
-        config = self._connection.ask(lambda client: client.get_collection(self.collection)).config
-        held = (config.metadata or {}).get("sleuth") or {}
-        sign = 1
-        if self.encoder and self.chosen != "bm25":
-            sign = self._checked_vectors(config.params.vectors, held)
-        if self.chosen != "dense":
-            self._checked_words(config.params.sparse_vectors or {}, held)
-        return config, held, sign
+    def _collection(self) -> tuple[Mapping[str, Any], int]:
+        """The collection's metadata and the sign of its scores.
 
-    def _checked_vectors(self, found: Any, held: Mapping[str, Any]) -> int:
-        """1, or −1 if a smaller score is nearer, after the encoder was found to fit."""
-        assert self.encoder is not None
-        named = dict(found) if isinstance(found, Mapping) else {"": found} if found is not None else {}
-        if self.vector_field not in named:
-            raise self._no_field(self.vector_field, named)
+        Raises RetrievalError if its words come from another analyser or its vectors from another encoder.
+        """
+        config = self._call(lambda client: client.get_collection(self.collection)).config
+        metadata = (config.metadata or {}).get("sleuth") or {}
+        if self.chosen != "dense" and metadata.get("analyser") != _analyser():
+            raise RetrievalError(
+                f"{self.where}: its words are not from this analyser ({metadata.get('analyser')}, not "
+                f"{_analyser()}); upload the passages again, or search with way=dense"
+            )
+        if not self.encoder or self.chosen == "bm25":
+            return metadata, 1
+        check_marks(metadata, self.encoder, self.where)
+        vectors = config.params.vectors or {}
+        named = vectors if isinstance(vectors, Mapping) else {"": vectors}
+        self._check_fields([self.vector_field], named)
         self._check_dimension(named[self.vector_field].size)
-        check_marks(held, self.encoder, self.where)
         is_distance = named[self.vector_field].distance in ("Euclid", "Manhattan")
-        return -1 if is_distance and self.chosen == "dense" else 1  # a fusion's score is none
+        return metadata, -1 if is_distance and self.chosen == "dense" else 1  # fused scores are not distances
 
-    def _checked_words(self, found: Mapping[str, Any], held: Mapping[str, Any]) -> None:
-        if self.sparse_field not in found:
-            raise self._no_field(self.sparse_field, found)
-        ours = f"{analysis.ANALYSER}/{analysis.fingerprint()}"
-        if held.get("analyser") != ours:
-            raise RetrievalError(
-                f"{self.where}: its words are not from this analyser ({held.get('analyser')}, not {ours}): "
-                "upload the passages again, or search with way=dense"
-            )
-        modifier = getattr(found[self.sparse_field], "modifier", None)
-        if modifier != "idf":
-            raise RetrievalError(
-                f"{self.where}: {self.sparse_field!r} has no modifier idf; upload the passages again"
-            )
-
-    def _make(self) -> None:
-        self._placed()
-        if not re.match(r"https?://", self.url) and self.url != MEMORY and ":" not in self.url:
+    def _create(self) -> None:
+        self._check_placed()
+        if self.url != MEMORY and not _ADDRESS.fullmatch(self.url):
             Path(self.url).mkdir(parents=True, exist_ok=True)
-        if self._connection.ask(lambda client: client.collection_exists(self.collection)):
+        if self._call(lambda client: client.collection_exists(self.collection)):
             _ = self._collection
             return
         from qdrant_client import models
@@ -174,51 +151,91 @@ class Qdrant(Calling, SearchEngine):
         if self.encoder:
             distance = models.Distance.COSINE if self.encoder.normalised else models.Distance.DOT
             vectors = {self.vector_field: models.VectorParams(size=self.encoder.dimension, distance=distance)}
-        held = marks(self.encoder) | {
-            "analyser": f"{analysis.ANALYSER}/{analysis.fingerprint()}",
-            "mean_length": str(self.mean_length),
-        }
-        self._connection.ask(
+        words = models.SparseVectorParams(modifier=models.Modifier.IDF)
+        own = marks(self.encoder) | {"analyser": _analyser(), "mean_length": str(self.mean_length)}
+        self._call(
             lambda client: client.create_collection(
                 self.collection,
                 vectors_config=vectors.get("", vectors),
-                sparse_vectors_config={
-                    self.sparse_field: models.SparseVectorParams(modifier=models.Modifier.IDF)
-                },
-                metadata={"sleuth": held},
+                sparse_vectors_config={WORDS: words},
+                metadata={"sleuth": own},
             )
         )
 
-    def _put(self, passages: list[Passage], vectors: NDArray[np.float32] | None) -> None:
+    def _store(self, passages: list[Passage], vectors: Vectors | None) -> None:
         from qdrant_client import models
 
-        mean_length = float(self._collection[1].get("mean_length") or self.mean_length)
+        mean_length = float(self._collection[0].get("mean_length") or self.mean_length)
         points = []
         for row, passage in enumerate(passages):
-            stored: dict[str, Any] = {self.sparse_field: sparse(weights(passage, mean_length))}
+            stored: dict[str, Any] = {WORDS: sparse(weights(passage, mean_length))}
             stored |= {self.vector_field: vectors[row].tolist()} if vectors is not None else {}
             point_id = str(uuid.uuid5(_POINTS, passage.id))
             points.append(models.PointStruct(id=point_id, vector=stored, payload=self._record(passage)))
-        self._connection.ask(lambda client: client.upsert(self.collection, points=points, wait=True))
+        self._call(lambda client: client.upsert(self.collection, points=points, wait=True))
 
-    def _finish(self) -> None:
-        """Every upsert has waited until it is stored."""
+    def _call(self, request: Callable[[Any], Any]) -> Any:
+        """The result of a request; RetrievalError if Qdrant refuses it, fails or does not answer."""
+        client, lock = self._client
+        from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+        from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        def attempt() -> Any:
+            try:
+                with lock:
+                    return request(client)
+            except ResponseHandlingException as error:
+                raise TransientError(f"{type(error.source).__name__}: {error.source}") from error
+            except ResourceExhaustedResponse as error:
+                raise TransientError(f"status 429: {error}", error.retry_after_s) from error
+            except UnexpectedResponse as error:
+                raise failure(self.where, error.status_code or 0, decoded(error.content)) from error
+            except (ValueError, RuntimeError, OSError) as error:
+                raise RetrievalError(f"{self.where} refused the request: {one_line(error)}") from error
+
+        return retried(attempt, self.where, self.attempts)
 
     @cached_property
-    def _connection(self) -> Folder | Server:
-        self._placed()
-        return connect(self.url, self)
+    def _client(self) -> tuple[Any, AbstractContextManager[object]]:
+        self._check_placed()
+        if not _ADDRESS.fullmatch(self.url):
+            return open_local(self.url if self.url == MEMORY else str(Path(self.url).resolve()))
+        check_url(self.url)
+        client = client_module("qdrant_client", "qdrant").QdrantClient(
+            url=self.url,
+            api_key=read_token(self.token_env) or None,
+            timeout=math.ceil(self.timeout_s),
+            check_compatibility=False,  # it would send a request and print before anything is searched
+        )
+        return client, nullcontext()
+
+
+@cache
+def open_local(path: str) -> tuple[Any, Lock]:
+    """The process's only client of a folder, which Qdrant locks, and a lock, since it serves one thread at a time."""
+    library = client_module("qdrant_client", "qdrant")
+    if path != MEMORY and not Path(path).is_dir():
+        raise RetrievalError(f"no Qdrant folder {path!r}: upload passages to it first")
+    place: dict[str, Any] = {"location": MEMORY} if path == MEMORY else {"path": path}
+    try:
+        return library.QdrantClient(**place, force_disable_check_same_thread=True), Lock()
+    except (RuntimeError, OSError, ValueError, KeyError) as error:
+        raise RetrievalError(f"cannot open Qdrant folder {path!r}: {one_line(error)}") from error
+
+
+def _analyser() -> str:
+    return f"{analysis.ANALYSER}/{analysis.fingerprint()}"
 
 
 def weights(passage: Passage, mean_length: float) -> dict[str, float]:
-    """BM25's weight of every word of title and text, without its rarity: tf (k₁ + 1) / (tf + k₁ (1 − b + b n/n̄))."""
+    """BM25 weight of each word of title and text without idf: tf (k₁ + 1) / (tf + k₁ (1 − b + b n/n̄))."""
     counts = Counter(analysis.terms(joined(passage)))
     norm = K1 * (1 - B + B * counts.total() / mean_length)
     return {word: count * (K1 + 1) / (count + norm) for word, count in counts.items()}
 
 
 def sparse(words: Mapping[str, float]) -> Any:
-    """Weights of words as Qdrant takes them: by 32-bit hashes, the weights of two words of one hash added."""
+    """A sparse vector of word weights, by 32-bit hashes; the weights of two words with one hash are added."""
     from qdrant_client import models
 
     columns: dict[int, float] = {}

@@ -1,244 +1,191 @@
-"""SearchEngine: what the adapters to Qdrant, OpenSearch, Elasticsearch and Milvus have in common.
+"""SearchEngine: the common part of the adapters to Qdrant, OpenSearch, Elasticsearch and Milvus.
 
-A record of an engine becomes a passage by the names of its fields; one without text is a RetrievalError that
-names it, never an empty passage. Queries are data: no engine's query language is ever spoken.
+A stored record becomes a passage by the names of its fields; a record without text raises RetrievalError and is
+never an empty passage. Queries are sent as data, so an engine's query language is never interpreted.
 """
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
+from sleuth.checked import NonEmpty, Positive
 from sleuth.encoders.base import Encoder, agree, fingerprint, packed, probe, unpacked
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.fields import FieldError, id_in, optional_text, text_in
+from sleuth.fields import shown
 from sleuth.registry import nearest
-from sleuth.retrievers.base import Retriever, check_k, check_queries
 from sleuth.retrievers.bm25_index.analysis import folded, valid
-from sleuth.retrievers.bm25_index.build import SeenIds, checked_chunks
-from sleuth.retrievers.servers.calling import shown_url
+from sleuth.retrievers.servers.server import ServerRetriever, shown_url
 from sleuth.types import Hit, Passage
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Way = Literal["", "bm25", "dense", "hybrid"]
-WAYS = ("bm25", "dense", "hybrid")
-"""Words, vectors, or both fused."""
-
+Vectors: TypeAlias = "NDArray[np.float32]"
+"""Vectors of texts, [N, D]."""
 MOST_WORDS = 500
-"""Words of a query that are sent: two fields of each stay below the 1,024 clauses an engine takes."""
+"""Words of a query that are sent: over two fields they stay below an engine's limit of 1,024 clauses."""
 
 _NAME = re.compile(r"(?!_)\w[\w.-]{0,254}")
 _LOGIN = re.compile(r"\w+://[^/@]*@|[^/@]+:[^/@]*@")
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchEngine(Retriever):
-    """A dataclass of settings whose `url` and `collection` name what is searched; it connects at the first search."""
+class SearchEngine(ServerRetriever):
+    """Settings of a collection in a search engine; `batch` also limits the passages of an upload request."""
 
-    url: str = ""
-    """Address of the server; "" = not set yet."""
     collection: str = ""
-    """What is searched there; OpenSearch and Elasticsearch call it an index."""
-    way: Way = ""
+    """Name of the collection; OpenSearch and Elasticsearch call it an index."""
+    way: Literal["", "bm25", "dense", "hybrid"] = ""
     """ "bm25" (words), "dense" (vectors) or "hybrid" (both, fused); "" = hybrid if an encoder is set, else bm25."""
     encoder: Encoder | None = None
-    """Makes vectors of queries, and of passages that are uploaded; must be the one the collection was made by."""
+    """Encoder of queries and uploaded passages; must be the one that made the collection's vectors."""
     id_field: str = "id"
-    """Field with the passage's id, which must be unique. A field may lie inside another: "metadata.id"."""
+    """Field with the passage's unique id. A field inside another is written "metadata.id"."""
     title_field: str = "title"
     """Field with the title; "" = passages have none."""
-    text_field: str = "text"
+    text_field: NonEmpty = "text"
     vector_field: str = "vector"
-    """Where the engine keeps the vectors."""
-    k: int = 60
-    """Of the fusion's formula, Σ 1/(k + rank); 1 or more."""
-    depth: int = 100
-    """Passages fused of each side; at least as many as are wanted are always asked."""
-    batch: int = 64
-    """Most queries asked together, and passages in one request of an upload; 1 or more."""
+    """Field with the vectors."""
+    k: Positive = 60
+    """Constant of reciprocal rank fusion, Σ 1/(k + rank)."""
+    depth: Positive = 100
+    """Passages of each ranking that are fused; never fewer than the search asks for."""
 
-    def __post_init__(self) -> None:
-        """ConfigError for settings that cannot be."""
-        if self.way and self.way not in WAYS:
-            raise ConfigError(f"unknown way to search {self.way!r}{nearest(self.way, WAYS)}")
+    def cross_check(self) -> None:
+        """Raise ConfigError for a way without encoder, a password in the url, or a name of several collections."""
         if self.way in ("dense", "hybrid") and self.encoder is None:
             raise ConfigError(f"way {self.way!r} needs an encoder: set retriever.encoder, such as minilm")
-        for name in ("k", "depth", "batch"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
         if _LOGIN.match(self.url):
             raise ConfigError(
-                "an address must hold no password, since recipes are saved; it belongs into the variable "
-                f"that token_env names: {_LOGIN.sub('', self.url)!r}"
+                "a url must hold no password, since recipes are saved; put it in the variable that token_env "
+                f"names: {_LOGIN.sub('', self.url)!r}"
             )
         if self.collection and not _NAME.fullmatch(self.collection):
-            raise ConfigError(f"{self.collection[:80]!r} is no name of one collection")
-        if not self.text_field:
-            raise ConfigError("text_field must name a field, not ''")
+            raise ConfigError(f"{self.collection[:80]!r} is not the name of one collection")
 
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """At most k passages for each query; ties by id among those found, an empty query finds nothing.
+    def upload(self, passages: Iterable[Passage]) -> int:
+        """Store passages in the collection, which is created if it does not exist; returns how many.
 
-        Which of several passages of the same score come last is the engine's choice.
+        Streams, `batch` passages at a time. A passage replaces the one with its id, so an interrupted upload can
+        be repeated. Raises RetrievalError for a passage without id or text, or an engine that refuses or fails.
         """
-        k, queries = check_k(k), check_queries(queries)
-        asked = list(dict.fromkeys(valid(query) for query in queries if query.strip()))
-        found: dict[str, list[Hit]] = {}
-        for start in range(0, len(asked), self.batch):
-            some = asked[start : start + self.batch]
-            found |= zip(some, self._find(some, k), strict=True)
-        return [list(found.get(valid(query), ())) for query in queries]
-
-    def upload(self, passages: Iterable[Passage], *, progress: Callable[[int], None] | None = None) -> int:
-        """Put passages into the collection, which is made if it is not there; returns how many.
-
-        Streams, `batch` passages at a time. A passage whose id is there already replaces it, so that an upload that
-        was cut short is repeated; of two with one id in `passages` the first counts. Raises RetrievalError
-        for passages that cannot be stored, or an engine that does not take them.
-        """
-        self._make()
-        count, seen = 0, SeenIds()
-        for chunk in checked_chunks(passages):
-            for start in range(0, len(chunk), self.batch):
-                some = chunk[start : start + self.batch]
-                new = [p for p, is_new in zip(some, seen.add([p.id for p in some]), strict=True) if is_new]
-                if not new:
-                    continue
-                if (empty := next((p.id for p in new if not p.text.strip()), None)) is not None:
-                    raise RetrievalError(f"passage {empty!r} has no text, so that it could not be read back")
-                self._put(new, self.encoder.encode_passages(new) if self.encoder else None)
-                count += len(new)
-                if progress:
-                    progress(count)
+        self._create()
+        count, stream = 0, iter(passages)
+        while batch := list(islice(stream, self.batch)):
+            distinct = list({passage.id: _storable(passage) for passage in batch}.values())
+            self._store(distinct, self.encoder.encode_passages(distinct) if self.encoder else None)
+            count += len(distinct)
         if not count:
             raise RetrievalError(f"no passages to upload to {self.where}")
-        self._finish()
+        self._refresh()
         return count
 
     @property
-    def unplaced(self) -> bool:
-        """Whether `url` is not set."""
-        return not self.url
-
-    def at(self, path: str) -> Retriever:
-        """The same at another address."""
-        return replace(self, url=path)
-
-    @property
     def where(self) -> str:
-        """Address and collection, as messages show them."""
+        """Address and collection, for messages."""
         return f"{shown_url(self.url)} {self.collection!r}"
 
     @property
     def chosen(self) -> str:
-        """The way it searches."""
+        """The way in use: `way`, or its default."""
         return self.way or ("hybrid" if self.encoder else "bm25")
 
     def identity(self) -> dict[str, str]:
-        """Engine, version, collection and number of passages, settings, encoder. A running server has no hash."""
+        """Engine, version, collection, number of passages, settings and encoder; a running server has no hash."""
         own = {"retriever": type(self).__name__.lower(), "url": shown_url(self.url)}
-        own |= {"collection": self.collection, "way": self.chosen} | self._told()
+        own |= {"collection": self.collection, "way": self.chosen} | self._engine()
         own |= {name: getattr(self, name) for name in ("id_field", "title_field", "text_field")}
         if self.encoder and self.chosen != "bm25":
-            own |= {"encoder": self._encoder_mark, "vector_field": self.vector_field}
+            mark = f"{self.encoder.name}/{fingerprint(probe(self.encoder))}"
+            own |= {"encoder": mark, "vector_field": self.vector_field}
         if self.chosen == "hybrid":
             own |= {"k": str(self.k), "depth": str(self.depth)}
         return own
 
     @abstractmethod
-    def _find(self, queries: list[str], k: int) -> list[list[Hit]]:
-        """The hits of distinct queries, none of them empty; at most `batch`."""
+    def _engine(self) -> dict[str, str]:
+        """The engine's own part of the identity: engine, engine_version, num_passages."""
 
     @abstractmethod
-    def _told(self) -> dict[str, str]:
-        """What the engine says of itself: engine, engine_version, num_passages."""
+    def _create(self) -> None:
+        """Create the collection, or check that the existing one fits."""
 
     @abstractmethod
-    def _make(self) -> None:
-        """Make the collection, or see that the one that is there fits."""
+    def _store(self, passages: list[Passage], vectors: Vectors | None) -> None:
+        """Store N passages of distinct ids with their vectors [N, D]."""
 
-    @abstractmethod
-    def _put(self, passages: list[Passage], vectors: NDArray[np.float32] | None) -> None:
-        """Store passages [N] with their vectors [N, D], by their ids."""
+    def _refresh(self) -> None:
+        """Make all stored passages searchable. Override where storing does not."""
+        return
 
-    @abstractmethod
-    def _finish(self) -> None:
-        """After the last passage: what is needed before all are found."""
-
-    @cached_property
-    def _encoder_mark(self) -> str:
-        return f"{cast(Encoder, self.encoder).name}/{fingerprint(probe(cast(Encoder, self.encoder)))}"
-
-    def _vectors(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        """Of queries, [Q, D]."""
+    def _vectors(self, queries: list[str]) -> Vectors:
+        """Vectors of queries, [Q, D]."""
         return cast(Encoder, self.encoder).encode_queries(queries)
 
-    def _placed(self) -> None:
-        """RetrievalError unless it is said where to search."""
-        if not self.url:
-            raise RetrievalError(f"no server given: set retriever.url of {type(self).__name__}")
-        if not self.collection:
-            raise RetrievalError(f"no collection given: set retriever.collection of {self.url}")
+    @property
+    def _shown_fields(self) -> list[str]:
+        """Names of the fields that make a passage."""
+        return [name for name in (self.id_field, self.title_field, self.text_field) if name]
 
-    def _passage(self, record: Mapping[str, Any], own: object) -> Passage:
-        """The passage of a stored record, of which `own` is the engine's id."""
-        name = str(own)
-        wanted = {
-            key: inside(record, key) for key in (self.id_field, self.title_field, self.text_field) if key
-        }
-        try:
-            if self.id_field:
-                name = _as_sent(wanted[self.id_field], id_in(wanted, self.id_field)) or name
-                if wanted[self.id_field] is None:
-                    raise FieldError(self.id_field, "missing")
-            title = optional_text(wanted, self.title_field) if self.title_field else ""
-            text = text_in(wanted, self.text_field)
-        except FieldError as error:
-            raise RetrievalError(f"{self.where}: passage {name!r}: field {error}") from error
-        return Passage(
-            name, _as_sent(wanted.get(self.title_field), title), _as_sent(wanted[self.text_field], text)
-        )
+    def _check_placed(self) -> None:
+        """Raise RetrievalError unless server and collection are set."""
+        if not (self.url and self.collection):
+            missing = "collection" if self.url else "url"
+            raise RetrievalError(f"no server or collection given: set retriever.{missing}")
 
-    def _record(self, passage: Passage) -> dict[str, Any]:
-        """What `_passage` reads back: a field may lie inside others."""
-        made: dict[str, Any] = {}
-        named = {self.id_field: passage.id, self.title_field: passage.title, self.text_field: passage.text}
-        for name, value in named.items():
-            *outer, last = name.split(".")
-            place = made
-            for part in outer:
-                place = place.setdefault(part, {})
-            if name:
-                place[last] = value
-        return made
+    def _check_fields(self, names: Iterable[str], known: Iterable[str]) -> None:
+        """Raise RetrievalError for a field that the collection does not have, which a search would ignore."""
+        for name in names:
+            if name not in known:
+                raise RetrievalError(f"{self.where} has no field {name!r}{nearest(name, known)}")
 
-    def _check_dimension(self, held: object) -> None:
-        """RetrievalError unless vectors of the encoder have `held` dimensions."""
-        made = cast(Encoder, self.encoder).dimension
-        if made != held:
+    def _check_dimension(self, size: object) -> None:
+        """Raise RetrievalError unless the encoder's vectors have `size` dimensions."""
+        encoder = cast(Encoder, self.encoder)
+        if encoder.dimension != size:
             raise RetrievalError(
-                f"{self.where}: {self.vector_field!r} holds vectors of {held} dimensions, "
-                f"but encoder {cast(Encoder, self.encoder).name!r} makes {made}"
+                f"{self.where}: {self.vector_field!r} holds vectors of {size} dimensions, "
+                f"but encoder {encoder.name!r} makes {encoder.dimension}"
             )
 
-    def _no_field(self, name: str, known: Iterable[str]) -> RetrievalError:
-        return RetrievalError(f"{self.where} has no field {name!r}{nearest(name, known)}")
+    def _passage(self, record: Mapping[str, Any], key: object) -> Passage:
+        """The passage in a stored record, whose id in the engine is `key`."""
+        identity = inside(record, self.id_field) if self.id_field else key
+        title, text = inside(record, self.title_field) or "", inside(record, self.text_field)
+        is_id = isinstance(identity, str | int) and str(identity) != ""
+        for name, value, is_valid in (
+            (self.id_field, identity, is_id),
+            (self.title_field, title, isinstance(title, str)),
+            (self.text_field, text, isinstance(text, str) and text.strip()),
+        ):
+            if not is_valid:
+                which = identity if is_id else key
+                raise RetrievalError(
+                    f"{self.where}: passage {str(which)!r}: field {name!r} must hold text, not {shown(value)}"
+                )
+        return Passage(valid(str(identity)), valid(title), valid(text))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The settings only: copies and other processes connect by themselves."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+    def _record(self, passage: Passage) -> dict[str, Any]:
+        """The record that `_passage` reads; a field may lie inside another."""
+        record: dict[str, Any] = {}
+        named = {self.id_field: passage.id, self.title_field: passage.title, self.text_field: passage.text}
+        for name in self._shown_fields:
+            *outer, last = name.split(".")
+            level = record
+            for part in outer:
+                level = level.setdefault(part, {})
+            level[last] = named[name]
+        return record
 
 
 def inside(record: object, name: str) -> Any:
-    """The value of a field, which may lie inside others: "metadata.title". None if it is absent."""
+    """The value of a field, which may lie inside others ("metadata.title"); None if it is absent."""
     if not isinstance(record, Mapping):
         return None
     if name in record:
@@ -247,26 +194,25 @@ def inside(record: object, name: str) -> Any:
     return inside(record.get(first), rest) if dot else None
 
 
-def _as_sent(value: object, checked: str) -> str:
-    """Text as it is stored, its outer space included; what is no text, as it was read."""
-    return value if isinstance(value, str) else checked
-
-
 def ranked(hits: Iterable[Hit], k: int) -> list[Hit]:
-    """The best k, ties by passage id."""
+    """The best k hits, ties by passage id."""
     return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))[:k]
 
 
 def bounded(query: str) -> str:
-    """A query that an engine's analyser makes at most MOST_WORDS words of, the first ones; the same if it is shorter."""
-    if len(query) <= MOST_WORDS:
-        return query
-    words = _WORD.findall(folded(query))
-    return query if len(words) <= MOST_WORDS else " ".join(words[:MOST_WORDS])
+    """A query of at most MOST_WORDS words; more are cut off."""
+    return query if len(query) <= MOST_WORDS else " ".join(re.findall(r"\w+", folded(query))[:MOST_WORDS])
+
+
+def _storable(passage: Passage) -> Passage:
+    """A passage that can be stored and read back; RetrievalError if it has no id or no text."""
+    if not passage.id or not passage.text.strip():
+        raise RetrievalError(f"passage {passage.id!r} has no {'text' if passage.id else 'id'}")
+    return Passage(valid(passage.id), valid(passage.title), valid(passage.text))
 
 
 def marks(encoder: Encoder | None) -> dict[str, str]:
-    """What a collection is to remember of the encoder that made its vectors."""
+    """Metadata by which a collection names the encoder of its vectors."""
     if encoder is None:
         return {}
     rows = probe(encoder)
@@ -274,15 +220,10 @@ def marks(encoder: Encoder | None) -> dict[str, str]:
 
 
 def check_marks(held: Mapping[str, Any], encoder: Encoder, where: str) -> None:
-    """RetrievalError if a collection remembers another encoder. One that remembers none was made by others."""
-    written = held.get("encoder_probe")
-    if written is None:
+    """Raise RetrievalError if a collection's metadata name another encoder; without metadata any is accepted."""
+    if "encoder_probe" not in held:
         return
-    try:
-        same = agree(probe(encoder), unpacked(str(written)))
-    except ValueError as error:
-        raise RetrievalError(f"{where}: what it says of its encoder is damaged (encoder_probe)") from error
-    if not same:
+    if not agree(probe(encoder), unpacked(str(held["encoder_probe"]))):
         raise RetrievalError(
             f"{where} was made by another encoder than this {encoder.name!r} (by {held.get('encoder')!r}, "
             f"{held.get('encoder_fingerprint')}); upload the passages again"
