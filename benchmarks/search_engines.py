@@ -1,9 +1,9 @@
-"""The same passages and questions in our own index and in other engines: what each finds, by words, vectors and both.
+"""Retrieval quality of our own index and of other engines on the same passages: by words, vectors and both.
 
     python benchmarks/search_engines.py CORPUS.jsonl[.xz] QUESTIONS.jsonl[.xz] [--limit 100] [--json FILE]
 
 CORPUS and QUESTIONS as for retrieval_quality.py; the paragraphs that come with the questions are searched. Qdrant runs
-in its client's local mode and Milvus as Milvus Lite: what is compared is the adapters' rankings, not servers' speed.
+in its client's local mode and Milvus as Milvus Lite, so the rankings of the adapters are compared, not servers' speed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from sleuth.types import Passage
 
 @dataclass(frozen=True)
 class Once(Encoder):
-    """An encoder that makes every text's vector once, whoever asks."""
+    """An encoder that caches the vectors of all texts."""
 
     inner: Encoder
     made: dict[str, NDArray[np.float32]] = field(default_factory=dict, compare=False)
@@ -54,21 +54,22 @@ class Once(Encoder):
         return np.stack([self.made[text] for text in texts])
 
 
-def systems(passages: list[Passage], folder: Path, encoder: Encoder) -> dict[str, Retriever]:
-    """Every engine in every way; our own come first."""
+def systems(passages: list[Passage], folder: Path, encoder: Encoder) -> Iterator[tuple[str, Retriever]]:
+    """Name and retriever of every engine in every way, our own first."""
     build_index(passages, folder / "ours")
     build_dense(folder / "ours", folder / "ours" / "dense", encoder)
-    made: dict[str, Retriever] = {}
     for way in WAYS:
         ours = open_retriever(folder / "ours", way)
-        made[f"sleuth {way}"] = ours if way == "bm25" else replace(ours, encoder=encoder)  # type: ignore[type-var]
+        yield f"sleuth {way}", ours if way == "bm25" else replace(ours, encoder=encoder)  # type: ignore[type-var]
     mean_length = float(np.mean([len(terms(joined(passage))) for passage in passages]))
-    qdrant = Qdrant(url=str(folder / "qdrant"), collection="bench", encoder=encoder, mean_length=mean_length)
-    milvus = Milvus(url=str(folder / "milvus.db"), collection="bench", encoder=encoder, analyser="standard")
-    for name, engine in (("qdrant", qdrant), ("milvus", milvus)):
-        engine.upload(passages)
-        made |= {f"{name} {way}": replace(engine, way=way) for way in WAYS}
-    return made
+    common: dict[str, Any] = {"collection": "bench", "encoder": encoder}
+    for engine in (
+        Qdrant(url=str(folder / "qdrant"), mean_length=mean_length, **common),
+        Milvus(url=str(folder / "milvus.db"), analyser="standard", **common),
+    ):
+        engine.upload(passages)  # right before the searches: Milvus Lite disconnects an idle client
+        for way in WAYS:
+            yield f"{type(engine).__name__.lower()} {way}", replace(engine, way=way)
 
 
 def main() -> None:
@@ -84,18 +85,17 @@ def main() -> None:
     stream = (Passage(r["id"], r["title"], r["text"]) for r in records(options.corpus))
     passages = [passage for passage in stream if passage.id in wanted]
     rows: list[dict[str, Any]] = []
+    identity: dict[str, dict[str, str]] = {}
+    bases: dict[str, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        compared = systems(passages, Path(folder), Once(open_encoder(options.encoder)))
-        bases: dict[str, dict[str, list[float]]] = {}
-        for name, retriever in compared.items():
+        for name, retriever in systems(passages, Path(folder), Once(open_encoder(options.encoder))):
             values = scores(retriever, asked)
             way = name.split()[-1]
             rows.append({"system": name} | row(values, bases.get(way)))
             bases.setdefault(way, values)
+            identity[name] = retriever.identity()
+            identity[name].pop("url", None)  # a temporary folder
             print(name, " ".join(f"{key} {rows[-1][key]:.3f}" for key in FIGURES), flush=True)
-        identity = {name: retriever.identity() for name, retriever in compared.items()}
-        for told in identity.values():
-            told.pop("url", None)  # a temporary folder
     if options.json:
         summary = {"file": options.questions.name, "passages": len(passages), "identity": identity}
         options.json.write_text(json.dumps(summary | {"results": rows}, indent=1) + "\n")

@@ -6,6 +6,7 @@ their inverse document frequency, which the server multiplies in at search time 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import math
 import re
@@ -218,9 +219,11 @@ def open_local(path: str) -> tuple[Any, Lock]:
         raise RetrievalError(f"no Qdrant folder {path!r}: upload passages to it first")
     place: dict[str, Any] = {"location": MEMORY} if path == MEMORY else {"path": path}
     try:
-        return library.QdrantClient(**place, force_disable_check_same_thread=True), Lock()
+        client = library.QdrantClient(**place, force_disable_check_same_thread=True)
     except (RuntimeError, OSError, ValueError, KeyError) as error:
         raise RetrievalError(f"cannot open Qdrant folder {path!r}: {one_line(error)}") from error
+    atexit.register(client.close)  # a client that is closed later prints a traceback
+    return client, Lock()
 
 
 def _analyser() -> str:
