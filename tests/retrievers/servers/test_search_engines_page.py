@@ -1,4 +1,4 @@
-"""What docs/search-engines.md shows can be run as it stands."""
+"""Examples of docs/search-engines.md that need no server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOCAL = r'url="(?!http)'
 
 
 @pytest.mark.slow
-def test_the_examples_that_need_no_server(
+def test_the_examples_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     for name in ("qdrant_client", "pymilvus", "milvus_lite", "torch"):
