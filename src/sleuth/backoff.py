@@ -1,4 +1,4 @@
-"""How long to wait before asking a busy or failing server again."""
+"""Delays before a request to a busy or failing server is retried."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def retry_after(header: str) -> float:
 
 
 def pause_s(attempt: int, asked: float = 0.0, *, first: float = 0.5) -> float:
-    """Seconds to wait after the failed attempt number `attempt` (from 0): doubling, at least what was asked for.
+    """Seconds to wait after failed attempt `attempt` (from 0): doubled each time, at least `asked`.
 
-    Spread by a quarter either way, so that waiting clients do not all come back at once.
+    Jitter of a quarter either way keeps waiting clients from returning all at once.
     """
     doubled = first * 2.0 ** min(attempt, 16) * random.uniform(0.75, 1.25)
     return min(max(asked, doubled), LONGEST_WAIT_S)

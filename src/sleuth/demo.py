@@ -1,7 +1,7 @@
-"""Demo: the stages of an experiment fitted into a given time, and told as a table and a page.
+"""Demo: the stages of an experiment within a given time, reported as a table and a page.
 
-The time goes first to what makes the figures honest (three evaluations of the same questions),
-then to the warm start, then to as many GRPO steps as are left.
+Three evaluations of the same questions come first, since the figures need them. The warm start and as
+many GRPO steps as fit share the rest of the time.
 """
 
 from __future__ import annotations
@@ -11,27 +11,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.pages.report import write_report
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.statistics import Estimate
 from sleuth.experiment import Experiment, headline
+from sleuth.storage import read_lines, write_json
 from sleuth.types import Trajectory
 
 WARM_START_SHARE = 0.75
-"""Of the time that is left after the first evaluation, the two later ones set aside. A format half learnt costs
-more than it saves: its episodes run to the last step in every later evaluation, and GRPO finds nothing to reward."""
+"""Fraction of the remaining time given to the warm start, after reserving two evaluations. A half-learnt format is
+expensive: its episodes run to the last step in every later evaluation, and GRPO finds nothing to reward."""
 LATER_EVALUATIONS = 6.0
-"""Their time together, in units of the first: a trained model reads and quotes what the untrained one never asks for."""
+"""Time of the two later evaluations, in units of the first: only a trained model searches and quotes."""
 SHOWN = 10
 """Trajectories in the report."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """What the demo found."""
+    """Result of the demo."""
 
     rows: list[tuple[str, Mapping[str, Estimate]]]
     """Stage → figures."""
@@ -49,12 +48,12 @@ class Story:
 
 
 class Demo:
-    """Runs an experiment stage by stage; a stage that was finished before is not run again."""
+    """An experiment run stage by stage; a finished stage is not run again."""
 
     def __init__(self, experiment: Experiment, deadline: float, slack_s: float = 0.0) -> None:
-        """`deadline` on the monotonic clock; a stage that is under way may end a little later.
+        """`deadline` is on the monotonic clock; a running stage may end a little later.
 
-        slack_s: by how much later the whole may end, on a slow machine, so that the warm start is not cut short.
+        slack_s: extra seconds on a slow machine, so that the warm start is not cut short.
         """
         self.experiment = experiment
         self.deadline = deadline
@@ -78,10 +77,10 @@ class Demo:
         final = self._evaluate("eval-grpo")
         stages = {"untrained": base, "after warm start": warmed, "after GRPO": final}
         notes = self._notes(stages, warm.steps, trained.steps)
-        return self._tell(stages, notes)
+        return self._report(stages, notes)
 
     def _time_for(self, evaluation: str, seconds: float) -> float:
-        """Seconds for a stage; none for one whose evaluation was begun, or its weights would be others."""
+        """Seconds for a stage; 0 once its evaluation has begun, since training would change the weights evaluated."""
         return 0.0 if (self.experiment.folder / evaluation).exists() else max(30.0, seconds)
 
     def _warm_start_s(self, evaluation_s: float) -> float:
@@ -100,13 +99,13 @@ class Demo:
         return evaluation
 
     def _notes(self, stages: Mapping[str, Evaluation], updates: int, steps: int) -> list[str]:
-        """What a reader must know beside the table."""
+        """Notes under the table."""
         final, warmed = stages["after GRPO"], stages["after warm start"]
         difference = compare([warmed.folder, final.folder], anyway=True).columns[1].differences["em"]
         scale = self.experiment.recipe.scale
         notes = [
             f"warm start: {updates} updates of {scale.warm_start_batch} demonstrations; "
-            f"GRPO: {steps} step{'' if steps == 1 else 's'} of {scale.batch} questions x {_group(self.experiment)} rollouts",
+            f"GRPO: {steps} step{'' if steps == 1 else 's'} of {scale.batch} questions x {self.experiment.recipe.algorithm.group_size} rollouts",
             "brackets: 95 % bootstrap intervals over questions, decoding is greedy",
         ]
         if difference.value is not None and difference.low is not None and difference.high is not None:
@@ -125,7 +124,7 @@ class Demo:
             notes.append(f"{leaks} evaluation questions were among the training questions")
         return notes
 
-    def _tell(self, stages: Mapping[str, Evaluation], notes: list[str]) -> Story:
+    def _report(self, stages: Mapping[str, Evaluation], notes: list[str]) -> Story:
         experiment = self.experiment
         final = stages["after GRPO"]
         details: dict[str, Any] = {
@@ -136,14 +135,13 @@ class Demo:
             "settings": final.settings,
             "versions": final.versions,
         }
-        path = experiment.folder / "result.json"
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(details), indent=2) + b"\n")
+        write_json(experiment.folder / "result.json", details)
         write_report(
             experiment.folder / "report.html",
             title=f"{experiment.recipe.name} on {final.n} held-out questions",
             stages={name: stage.metrics for name, stage in stages.items()},
-            metrics=_rows(experiment),
-            trajectories=_telling(list(final.trajectories())),
+            metrics=list(read_lines(experiment.folder / "metrics.jsonl")),
+            trajectories=_mixed(list(final.trajectories())),
             notes=notes,
         )
         retriever: Any = experiment.retriever
@@ -157,17 +155,8 @@ class Demo:
         )
 
 
-def _group(experiment: Experiment) -> int:
-    return experiment.recipe.algorithm.group_size
-
-
-def _rows(experiment: Experiment) -> list[dict[str, Any]]:
-    path = experiment.folder / "metrics.jsonl"
-    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-
-
-def _telling(trajectories: list[Trajectory]) -> list[Trajectory]:
-    """Right and wrong ones in turn, so that a reader sees both."""
+def _mixed(trajectories: list[Trajectory]) -> list[Trajectory]:
+    """Right and wrong trajectories in turn, so that a reader sees both."""
     right = [t for t in trajectories if t.score and t.score.total >= 1]
     wrong = [t for t in trajectories if t not in right]
     mixed = [t for pair in zip(right, wrong, strict=False) for t in pair]

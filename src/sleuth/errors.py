@@ -1,12 +1,12 @@
-"""Every exception Sleuth raises on purpose.
+"""Exceptions that Sleuth raises.
 
-Each one carries a single line a person can act on, with the bad value in it. The command
-line prints that line and exits non-zero; nothing else is caught broadly.
+The text of each is one line with the bad value and what to do. The command line prints it and
+exits with a non-zero status.
 """
 
 
 class SleuthError(Exception):
-    """Base of all expected failures; its text is one clear line."""
+    """Base of all expected failures."""
 
 
 class ConfigError(SleuthError):
@@ -37,7 +37,7 @@ class RewardError(SleuthError):
 
 
 class JudgeError(SleuthError):
-    """A judge that could not be loaded or reached; the samples it should have judged are left out."""
+    """A judge that could not be loaded or reached; its samples are left out."""
 
 
 class BusyError(SleuthError):

@@ -1,4 +1,4 @@
-"""Fields of a record from outside → checked values. What is wrong is a FieldError that names field and reason."""
+"""Fields of a record from outside, as checked values. A FieldError names field and reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST_ID = 2**63
 
 
 class FieldError(Exception):
-    """A record that cannot become a question."""
+    """A field that is missing or has the wrong type or value."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -43,7 +43,7 @@ def text_in(record: Mapping[str, Any], *names: str) -> str:
 
 
 def optional_text(record: Mapping[str, Any], *names: str) -> str:
-    """The same, "" if it is absent, null or blank."""
+    """The text of the first of `names` that the record has; "" if it is absent, null or blank."""
     value = first_in(record, names)
     if value is None or (isinstance(value, str) and not value.strip()):
         return ""
@@ -59,7 +59,7 @@ def id_in(record: Mapping[str, Any], *names: str) -> str:
 
 
 def flag_in(record: Mapping[str, Any], name: str, default: bool) -> bool:
-    """A true or false; `default` if absent."""
+    """A boolean; `default` if absent."""
     value = record.get(name)
     if value is None:
         return default
@@ -69,7 +69,7 @@ def flag_in(record: Mapping[str, Any], name: str, default: bool) -> bool:
 
 
 def as_number(value: object, field: str) -> float:
-    """A number as such. FieldError for anything else, for true, and for a whole number beyond all floats."""
+    """`value` as a float. FieldError for anything else, for true, and for a whole number beyond all floats."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         with suppress(OverflowError):
             return float(value)
@@ -107,7 +107,7 @@ def as_record(value: object, field: str) -> Mapping[str, Any]:
 
 
 def first_in(record: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The value of the first of `names` that is there and not null, else None."""
+    """The value of the first of `names` that is present and not null, else None."""
     return next((record[name] for name in names if record.get(name) is not None), None)
 
 
@@ -116,7 +116,7 @@ def _is_integer(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as an error message shows it, at most 60 characters."""
+    """A value for an error message, at most 60 characters."""
     try:
         text = repr(value)
     except ValueError:  # Python refuses to print whole numbers of thousands of digits

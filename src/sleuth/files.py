@@ -1,7 +1,6 @@
-"""Local files as bytes, lines and JSON values, compressed or not.
+"""Local files as bytes, lines, rows and JSON values, compressed or not.
 
-Every way in which a file as a whole cannot be read is a DataError of one line; what is wrong
-with a single record is the caller's to name and to count.
+A file that cannot be read is a DataError of one line. Faults of single records are left to the caller.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import msgspec
 from sleuth.errors import DataError
 
 LONGEST_CELL = 1 << 24
-"""Characters of a cell of a delimited file; where a quote is never closed, so many are held in memory."""
+"""Most characters of a cell in a delimited file, and so most text held in memory after an unclosed quote."""
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".bz2": bz2.BZ2File,
@@ -36,7 +35,7 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 def format_of(path: Path) -> str:
-    """The suffix that names the format, lower-case, below any compression: ".jsonl" for "a.JSONL.xz"."""
+    """Suffix of the format in lower case, without that of a compression: ".jsonl" for "a.JSONL.xz"."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     while suffixes and suffixes[-1] in _OPENERS:
         suffixes.pop()
@@ -71,7 +70,7 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Every line that is not blank, with its 1-based number, without line end and byte order mark."""
+    """Lines that are not blank, with their 1-based numbers, without line end and byte order mark."""
     with open_bytes(path) as stream:
         for number, line in enumerate(stream, 1):
             content = line.removeprefix(_BOM) if number == 1 else line
@@ -92,11 +91,11 @@ class Cells(NamedTuple):
     """1-based line on which it begins."""
     values: list[str]
     fault: str = ""
-    """Not empty: why the row cannot be read."""
+    """Reason why the row cannot be read; "" if it can."""
 
 
 class _Lines(Iterator[str]):
-    """Lines that can be read again, but for the first, since the last `forget`."""
+    """Lines of a file; all but the first since the last `forget` can be read again."""
 
     def __init__(self, source: Iterator[str]) -> None:
         self._source = source
@@ -109,13 +108,13 @@ class _Lines(Iterator[str]):
         return line
 
     def forget(self) -> int:
-        """How many were read since the last time."""
+        """Number of lines read since the last call."""
         number = len(self._read)
         self._read.clear()
         return number
 
     def back_to_second(self) -> None:
-        """Read all again but the first."""
+        """Rewind to the second of the lines read since the last `forget`."""
         self._again.extendleft(reversed(self._read[1:]))
         del self._read[1:]
 
@@ -123,15 +122,15 @@ class _Lines(Iterator[str]):
 def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     """Rows of a CSV or TSV file that are not blank; quoted cells may hold line ends.
 
-    Of a row that cannot be read only the first line is lost: reading goes on at the second, which a quote
-    that is never closed may have swallowed.
+    A row that cannot be read costs its first line only. Reading continues at the second, which an
+    unclosed quote may have swallowed.
     """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))  # one for the whole process
     number = 1
     with open_bytes(path) as stream:
-        # Bytes that are not UTF-8 come through as lone surrogates, so that only their row is lost.
+        # Bytes that are not UTF-8 become lone surrogates, so that only their row is lost.
         text = _Lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline=""))
-        # Strict, so that a quote that is never closed is an error at the next one or at the end.
+        # Strict: an unclosed quote is an error at the next quote or at the end.
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         while True:
             number += text.forget()
@@ -149,7 +148,7 @@ def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
 
 
 def decode_json(data: bytes | msgspec.Raw) -> Any:
-    """The JSON value in `data`. DataError with nothing but the reason; NaN and Infinity are not JSON."""
+    """The JSON value in `data`. Raises DataError with the reason; NaN and Infinity are not JSON."""
     try:
         return msgspec.json.decode(data)
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
 """FolderLock: one writer per folder of results.
 
-The kernel holds the lock and drops it when the process ends, however it ends, so a killed run
-never blocks its own resume and a reused process id never looks like a live owner.
+The kernel drops the lock when the process ends. So a killed run never blocks its own resume,
+and a reused process id never looks like a live owner.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ else:
 
 
 class FolderLock:
-    """Held from construction to `release`, or to the end of the process."""
+    """Lock that is held from construction to `release` or to the end of the process."""
 
     def __init__(self, folder: Path) -> None:
         """Raises BusyError naming the owner's process id if another process writes here."""
         self.stale = ""
-        """Process id in a lock file whose owner is gone; "" if there was none."""
+        """Process id of an owner that ended without releasing; "" if there was none."""
         path = folder / ".lock"
         self._file = path.open("a+", encoding="ascii", errors="replace")
         self._file.seek(0)

@@ -1,4 +1,4 @@
-"""Memory between two phases of work."""
+"""Release of memory between two phases of work."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 
 
 def give_back() -> None:
-    """Freed memory back to the system, where the C library (glibc) would keep it for later; elsewhere nothing.
+    """Return freed memory to the system where the C library (glibc) would keep it. A no-op elsewhere.
 
-    Worth it where the next phase needs its memory in other sizes, or as mapped files: what is kept counts beside it.
+    Useful before a phase that allocates blocks of other sizes or maps files.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:

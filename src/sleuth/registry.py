@@ -1,6 +1,6 @@
-"""Names to parts. Every room's `__init__` shows one dict, name → "module:Class"; nothing registers itself.
+"""Parts by name. Each room's `__init__` has one dict, name → "module:Class"; plugins add entry points.
 
-Listing names loads nothing heavy; third parties add names through entry points.
+Listing names imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sleuth.errors import ConfigError
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """ " (did you mean 'x'?)" for the known name most like `name`, or the list of known names."""
+    """End of a message about an unknown name: the most similar known name, or all of them."""
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""Text rules with exactly one home: answer normalisers, containment, neutralising untrusted text, clock times.
+"""Text rules in one place: answer normalisers, containment, neutralising of untrusted text, valid Unicode, times.
 
 Sources: SQuAD v1.1, TriviaQA and HotpotQA evaluation scripts (definitions only), and
 ARENA's released normaliser, which turns punctuation into a space where SQuAD deletes it.
@@ -45,7 +45,7 @@ def contains(text: str, gold: str) -> bool:
 
 
 def holds(normalised: str, gold: str) -> bool:
-    """`contains` for a text that has been normalised once, to look for many golds in it."""
+    """`contains` for a text that is normalised already, to look for many golds in it."""
     needle = normalise(gold)
     return needle not in ("", "yes", "no") and f" {needle} " in f" {normalised} "
 
@@ -63,7 +63,7 @@ _CONTROL = re.compile(
 
 
 def neutralise(text: str) -> str:
-    """Make untrusted text unable to act: it can be read but holds no tag and no control token.
+    """Untrusted text without tags and control tokens; it stays readable.
 
     Invisible and bidirectional control characters are removed first, since they can hide a tag
     from the check; then every "<" that could open a tag becomes "‹".
@@ -82,12 +82,12 @@ def valid_unicode(text: str) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A length of time as m:ss or h:mm:ss."""
+    """A duration as m:ss or h:mm:ss."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def counted(count: int, noun: str) -> str:
-    """ "1 question", "2,000 questions"."""
+    """A count with its noun: "1 question", "2,000 questions"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
