@@ -51,9 +51,8 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser(verb: str | None) -> argparse.ArgumentParser:
     """The parser; only the chosen verb's module is imported and configured."""
-    parser = _Parser(
-        prog="sleuth", description="Train, evaluate and serve RAG agents that show their evidence."
-    )
+    about = "Train, evaluate and serve RAG agents that show their evidence."
+    parser = _Parser(prog="sleuth", description=about)
     parser.add_argument("--version", action="version", version=f"sleuth {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, parser_class=_Parser)
     for name, (_, summary) in VERBS.items():

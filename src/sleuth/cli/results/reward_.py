@@ -1,10 +1,9 @@
-"""sleuth reward: score transcripts produced by any trainer or model with a recipe's reward.
+"""sleuth reward: transcripts of any trainer or model, scored with a recipe's reward.
 
 Input rows: {"question", "answers", "passages"?, "gold_ids"?, "segments": [{"by", "text"}], "probes"?, "entailment"?}.
-Output, a line each: {"total", "parts", "answer", "valid", "why"?}. Where the reward scores every
-action, `parts` (and `steps`) is a list with one object per action: its kind, the raw value of each
-part, and their weights. A row that cannot be scored has total null and "error" in its line, so that
-lines keep their correspondence, and the exit is non-zero.
+Output, a line each: {"total", "parts", "answer", "valid", "why"?}. A reward that scores every action
+gives `parts` (and `steps`) as a list with one object per action: its kind, raw values and weights.
+A row that cannot be scored has a null total and "error", and the exit status is non-zero.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_json_line, print_table, warn
 from sleuth.errors import DataError, SleuthError
 from sleuth.files import decode_json, lines
@@ -59,17 +59,16 @@ class Transcript(msgspec.Struct):
 
 
 UNSCORED: dict[str, Any] = {"total": None, "parts": {}, "answer": None, "valid": False}
-"""What stands in the place of a score."""
+"""Result of a row that cannot be scored."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument("recipe", help="recipe name, .py file, saved JSON or run folder")
+    add_shared(parser, "recipe", "--set")
     parser.add_argument(
         "--input", required=True, type=Path, metavar="FILE.jsonl", help="transcripts, one a line"
     )
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a setting")
-    parser.add_argument("--json", action="store_true", help="one JSON line for each row")
+    add_shared(parser, "--json", help="one JSON line for each row")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,26 +89,20 @@ def run(arguments: argparse.Namespace) -> int:
     if not results:
         raise DataError(f"{arguments.input}: no rows")
     if not arguments.json:
-        rows = [
-            [
-                str(i),
-                _figure(r["total"]),
-                "; ".join(map(str, r["parts"])) if isinstance(r["parts"], list) else str(r["parts"]),
-                str(r["answer"]),
-                str(r.get("why", "")),
-            ]
-            for i, r in enumerate(results, 1)
-        ]
+        rows = [_row(number, result) for number, result in enumerate(results, 1)]
         print_table(["row", "total", "parts", "answer", "remarks"], rows, title=recipe.name)
     return 1 if failed else 0
 
 
-def _figure(value: Any) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _row(number: int, result: dict[str, Any]) -> list[str]:
+    total, parts = result["total"], result["parts"]
+    shown = "; ".join(map(str, parts)) if isinstance(parts, list) else str(parts)
+    figure = "-" if total is None else f"{total:.3f}"
+    return [str(number), figure, shown, str(result["answer"]), str(result.get("why", ""))]
 
 
 def _findings(row: Transcript) -> Any:
-    """What the row says was found out elsewhere."""
+    """Probe answers and entailment that the row brings."""
     from sleuth.rewards.base import Findings
 
     rationale, evidence = (row.probes.rationale, row.probes.evidence) if row.probes else (None, None)
