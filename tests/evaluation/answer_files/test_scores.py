@@ -45,7 +45,7 @@ def test_values_and_intervals(tmp_path: Path) -> None:
     assert scores["em"].value == pytest.approx(1 / 3)
     assert scores["f1"].value == pytest.approx((1 + 4 / 5) / 3)
     assert (scores["em"].low, scores["em"].high) == (0.0, 1.0)
-    assert list(scores.means) == ["em", "f1"]
+    assert list(scores.file.means) == ["em", "f1"]
     one = score_predictions(_file(tmp_path, rows[0]), "default")
     assert (one["em"].value, one["em"].low, one["em"].high, one.n) == (1.0, None, None, 1)
     assert one.to_dict()["minimum_detectable_difference"] is None

@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print EM and F1 with n and 95 % intervals, and every other score that the rows allow."""
-    from sleuth.evaluation.answer_files.extra_scores import NamedJudge
+    from sleuth.evaluation.answer_files.file_scores import NamedJudge
     from sleuth.evaluation.answer_files.scores import score_predictions
     from sleuth.evaluation.figures import figure
     from sleuth.judges.opening import open_judge
@@ -68,10 +68,10 @@ def run(arguments: argparse.Namespace) -> int:
             f"{_percent(mean.low)} to {_percent(mean.high)}",
             str(mean.n),
         ]
-        for name, mean in scores.means.items()
+        for name, mean in scores.file.means.items()
     ]
     print_table(["measure", "%", "95 % interval", "n"], rows, title=_title(scores))
-    for title, figures in scores.figures.items():
+    for title, figures in scores.file.figures.items():
         print_table(
             [title, ""], [[name.replace("_", " "), _number(value)] for name, value in figures.items()]
         )
@@ -99,7 +99,7 @@ def _warn(scores: PredictionScores) -> None:
             + (f"; {absent} of them are not in the file" if absent else "")
         )
     _warn_of_gold(scores)
-    cited = scores.figures.get("citations", {})
+    cited = scores.file.figures.get("citations", {})
     if cited.get("unjudged"):
         warn(
             f"{cited['unjudged']} of {cited['answers']} answers have no citation score: "

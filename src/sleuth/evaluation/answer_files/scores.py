@@ -15,16 +15,10 @@ import msgspec
 
 from sleuth.datasets.base import BadRecord
 from sleuth.errors import DataError
-from sleuth.evaluation.answer_files.extra_scores import (
-    SCORES,
-    ExtraScores,
-    NamedJudge,
-    citation_scores,
-    extra_scores,
-)
+from sleuth.evaluation.answer_files.file_scores import FileScores, NamedJudge, file_scores
 from sleuth.evaluation.answer_files.gold import Gold, accepted, answer_gold, load_gold
 from sleuth.evaluation.answer_files.predictions import Row, read_rows
-from sleuth.evaluation.statistics import Estimate, bootstrap_mean, minimum_detectable_difference
+from sleuth.evaluation.statistics import Estimate, minimum_detectable_difference
 from sleuth.metrics.answers import Rules, rules_for
 
 _NAMED = 20
@@ -37,10 +31,7 @@ class PredictionScores:
 
     rules: Rules
     dataset: str
-    means: dict[str, Estimate]
-    """EM and F1 first."""
-    figures: dict[str, dict[str, Any]]
-    """Figures of the whole file, as in ExtraScores."""
+    file: FileScores
     rows: int
     """Questions that were read, those the rules leave out included; with a gold file all of its questions."""
     missing: int
@@ -55,7 +46,7 @@ class PredictionScores:
 
     def __getitem__(self, name: str) -> Estimate:
         """A mean by name."""
-        return self.means[name]
+        return self.file.means[name]
 
     @property
     def n(self) -> int:
@@ -69,8 +60,8 @@ class PredictionScores:
             "dataset": self.dataset,
             "rules": {name: getattr(self.rules, name) for name in ("name", "normaliser", "source")},
             "n": self.n,
-            **self.means,
-            **self.figures,
+            **self.file.means,
+            **self.file.figures,
             "left_out": self["em"].left_out,
             "missing": self.missing,
             "several_golds": self.several_golds,
@@ -113,31 +104,16 @@ def score_predictions(
         raise DataError(
             f"{path}: no usable rows" + (f"; first problem: {bad[0]}" if bad else ": the file is empty")
         )
-    extra = extra_scores(rows, rules)
-    cited = ExtraScores() if judge is None else citation_scores(rows, judge)
     return PredictionScores(
         rules=rules,
         dataset=dataset,
-        means={name: _mean(rows, name, rules) for name in SCORES} | extra.means | cited.means,
-        figures=extra.figures | cited.figures,
+        file=file_scores(rows, rules, judge),
         rows=len(rows),
         missing=sum(row.prediction is None for row in rows),
         several_golds=sum(len(row.answers) > 1 for row in rows) if rules.golds == "one" else 0,
         bad=sorted(bad, key=lambda record: record.line),
         problems={name: count for name, count in problems.items() if count},
         gold=asked,
-    )
-
-
-def _mean(rows: Sequence[Row], name: str, rules: Rules) -> Estimate:
-    """Mean EM or F1; None for the unanswerable questions that the rules leave out."""
-    return bootstrap_mean(
-        [
-            SCORES[name](row.prediction, row.answers, rules)
-            if row.answerable or rules.unanswerable != "left out"
-            else None
-            for row in rows
-        ]
     )
 
 

@@ -1,7 +1,7 @@
-"""Scores beyond EM and F1, for predictions that carry more than an answer.
+"""file_scores: EM, F1, and further scores of predictions that carry more than an answer.
 
-Each figure appears only if the file has what it needs. A question with gold and without a prediction counts as
-wrong; one without gold has no figure and is counted as left out.
+Each further figure appears only if the file has what it needs. A question with gold and without a prediction
+counts as wrong; one without gold has no figure and is counted as left out.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ COVERAGE_AT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class ExtraScores:
+class FileScores:
     """Figures of a predictions file, by name."""
 
-    means: dict[str, Estimate] = field(default_factory=dict)
-    """Means over questions (or MuSiQue's groups) of values in [0, 1]."""
+    means: dict[str, Estimate]
+    """Means over questions (or MuSiQue's groups) of values in [0, 1], EM and F1 first."""
     figures: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Figures of the whole file: refusal, selective (risk and coverage), thresholds, groups, citations."""
 
@@ -51,24 +51,35 @@ class NamedJudge(NamedTuple):
     judge: Judge
 
 
-def extra_scores(rows: Sequence[Row], rules: Rules) -> ExtraScores:
-    """All that `rows`, one a question, allow under a data set's rules."""
+def file_scores(rows: Sequence[Row], rules: Rules, judge: NamedJudge | None = None) -> FileScores:
+    """Every score that `rows`, one a question, allow under a data set's rules; citations only with a judge.
+
+    Raises DataError if there is a judge and no row has passages.
+    """
     scored = [row for row in rows if row.answerable or rules.unanswerable != "left out"]
-    extra = ExtraScores(_support(scored, rules) | _by_answerability(scored, rules))
+    left_out: list[float | None] = [None] * (len(rows) - len(scored))
+    means = {
+        name: bootstrap_mean([score(row.prediction, row.answers, rules) for row in scored] + left_out)
+        for name, score in SCORES.items()
+    }
+    found = FileScores(means | _support(scored, rules) | _by_answerability(scored, rules))
     has_unanswerable = not all(row.answerable for row in rows)
     if has_unanswerable or any(row.says_answerable is not None for row in rows):
         scores = [exact_match(row.prediction, row.answers, rules) for row in rows]
-        extra.figures["refusal"] = refusal_figures(
+        found.figures["refusal"] = refusal_figures(
             [row.answerable for row in rows], [row.refused for row in rows], scores
         )
     if any(row.confidence is not None for row in scored):
-        extra.figures["selective"] = _selective(scored, rules)
+        found.figures["selective"] = _selective(scored, rules)
     if rules.name == "squad2" and any(row.no_answer_probability is not None for row in scored):
-        extra.figures["thresholds"] = _thresholds(scored, rules)
+        found.figures["thresholds"] = _thresholds(scored, rules)
     if rules.name == "musique" and has_unanswerable:
-        means, extra.figures["groups"] = _groups(rows, rules)
-        extra.means.update(means)
-    return extra
+        groups, found.figures["groups"] = _groups(rows, rules)
+        found.means.update(groups)
+    if judge is not None:
+        cited, found.figures["citations"] = _citations(rows, judge)
+        found.means.update(cited)
+    return found
 
 
 def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
@@ -186,11 +197,11 @@ def _grouped(rows: Sequence[Row], scores: dict[str, float]) -> Groups:
     return group_scores(twins)
 
 
-def citation_scores(rows: Sequence[Row], judge: NamedJudge) -> ExtraScores:
+def _citations(rows: Sequence[Row], judge: NamedJudge) -> tuple[dict[str, Estimate], dict[str, Any]]:
     """ALCE's recall and precision of the predictions that have passages; a refusal or a missing one claims nothing.
 
     A judge that fails costs the answers it should have judged: they have no figure and are counted, never
-    scored 0. Raises DataError if no row has passages.
+    scored 0.
     """
     cited = [Cited(row.prediction or "", row.passages) for row in rows if row.passages is not None]
     if not cited:
@@ -211,4 +222,4 @@ def citation_scores(rows: Sequence[Row], judge: NamedJudge) -> ExtraScores:
         "citation_recall": bootstrap_mean([score.recall for score in scores]),
         "citation_precision": bootstrap_mean([score.precision for score in scores]),
     }
-    return ExtraScores(means, {"citations": counts})
+    return means, counts

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from sleuth.evaluation.answer_files.extra_scores import extra_scores
+from sleuth.evaluation.answer_files.file_scores import file_scores
 from sleuth.evaluation.answer_files.predictions import Row
 from sleuth.evaluation.answer_files.scores import score_predictions
 from sleuth.metrics.answers import rules_for
@@ -18,8 +18,8 @@ FACTS = (("A", 0), ("B", 1))
 
 
 def test_an_answer_alone_gives_nothing_more() -> None:
-    extra = extra_scores([Row("q", "x", ("x",), gold_facts=FACTS)], HOTPOT)
-    assert (extra.means, extra.figures) == ({}, {})
+    extra = file_scores([Row("q", "x", ("x",), gold_facts=FACTS)], HOTPOT)
+    assert (list(extra.means), extra.figures) == (["em", "f1"], {})
 
 
 def test_facts_and_joint_of_hotpotqa() -> None:
@@ -29,7 +29,7 @@ def test_facts_and_joint_of_hotpotqa() -> None:
         Row("c", "Rome", ("Paris",), facts=FACTS[:1], gold_facts=FACTS),
         Row("d", "Paris", ("Paris",), facts=FACTS),
     ]
-    means = extra_scores(rows, HOTPOT).means
+    means = file_scores(rows, HOTPOT).means
     # b predicts no facts and is wrong; d has no gold facts and is left out.
     assert (means["support_em"].n, means["support_em"].left_out) == (3, 1)
     assert means["support_em"].value == pytest.approx(1 / 3)
@@ -41,12 +41,12 @@ def test_facts_and_joint_of_hotpotqa() -> None:
 
 def test_2wiki_has_a_joint_score_only_with_triples() -> None:
     row = Row("a", "Paris", ("Paris",), facts=FACTS, gold_facts=FACTS)
-    assert "joint_em" not in extra_scores([row], TWOWIKI).means
+    assert "joint_em" not in file_scores([row], TWOWIKI).means
     gold = ((("Ada", "born", "London"),),)
     whole = replace(row, triples=(("ada", "born", "london"),), gold_triples=gold)
-    assert extra_scores([whole], TWOWIKI).means["joint_em"].value == 1.0
+    assert file_scores([whole], TWOWIKI).means["joint_em"].value == 1.0
     half = replace(row, id="b", gold_triples=gold)
-    assert extra_scores([whole, half], TWOWIKI).means["joint_em"].value == 0.5
+    assert file_scores([whole, half], TWOWIKI).means["joint_em"].value == 0.5
 
 
 def test_musique_support_counts_answerable_questions_only() -> None:
@@ -54,7 +54,7 @@ def test_musique_support_counts_answerable_questions_only() -> None:
         Row("a", "Paris", ("Paris",), paragraphs=(1, 2), gold_paragraphs=(1,)),
         Row("a-unanswerable", "", (), paragraphs=(5,), gold_paragraphs=()),
     ]
-    extra = extra_scores(rows, MUSIQUE)
+    extra = file_scores(rows, MUSIQUE)
     assert extra.means["support_f1"].n == 1
     assert extra.means["support_f1"].value == pytest.approx(2 / 3)
     assert extra.means["group_answer_f1"].value == 1.0
@@ -65,23 +65,23 @@ def test_musique_support_counts_answerable_questions_only() -> None:
 
 def test_musique_groups_without_a_twin_or_an_id_are_incomplete() -> None:
     rows = [Row("a", "Paris", ("Paris",)), Row("", "", ()), Row("", "", ()), Row("b-unanswerable", None, ())]
-    extra = extra_scores(rows, MUSIQUE)
+    extra = file_scores(rows, MUSIQUE)
     assert extra.figures["groups"] == {"n": 4, "incomplete": 4}
     assert extra.means["group_answer_f1"].value == 0.0
 
 
 def test_a_missing_prediction_says_nothing_about_answerability() -> None:
     rows = [Row("a", "Paris", ("Paris",)), Row("a-unanswerable", None, ())]
-    assert extra_scores(rows, MUSIQUE).means["group_sufficiency"].value == 0.0
+    assert file_scores(rows, MUSIQUE).means["group_sufficiency"].value == 0.0
 
 
 def test_answerable_and_unanswerable_apart() -> None:
     rows = [Row("a", "Paris", ("Paris",)), Row("b", "Rome", ("Paris",)), Row("c", "", ()), Row("d", None, ())]
-    extra = extra_scores(rows, SQUAD2)
+    extra = file_scores(rows, SQUAD2)
     assert (extra.means["has_answer_em"].value, extra.means["no_answer_em"].value) == (0.5, 0.5)
     refusal = extra.figures["refusal"]
     assert (refusal["precision"], refusal["recall"], refusal["over_refusal"]) == (1.0, 0.5, 0.0)
-    assert "has_answer_em" not in extra_scores(rows[:2], SQUAD2).means
+    assert "has_answer_em" not in file_scores(rows[:2], SQUAD2).means
 
 
 def test_confidence_gives_risk_and_coverage() -> None:
@@ -91,7 +91,7 @@ def test_confidence_gives_risk_and_coverage() -> None:
         Row("c", None, ("Paris",)),
         Row("d", "Paris", ("Paris",)),
     ]
-    selective = extra_scores(rows, HOTPOT).figures["selective"]
+    selective = file_scores(rows, HOTPOT).figures["selective"]
     # a, b, then the missing c: risks 0, 1/2, 2/3; d is not ranked.
     assert (selective["n"], selective["without_confidence"]) == (3, 1)
     assert selective["aurc"] == pytest.approx((0 + 1 / 2 + 2 / 3) / 3)
@@ -104,7 +104,7 @@ def test_a_missing_prediction_is_less_sure_than_any_other() -> None:
         Row("b", "x", ("x",), confidence=0.5),
         Row("c", None, ("x",), confidence=0.9),
     ]
-    selective = extra_scores(rows, rules_for("nq")).figures["selective"]
+    selective = file_scores(rows, rules_for("nq")).figures["selective"]
     # Risks 0, 0 and 1/3; sharing the last place with "a" would give 0, 1/4 and 1/3.
     assert selective["aurc"] == pytest.approx(1 / 9)
     assert selective["coverage_at_risk_0.05"] == pytest.approx(2 / 3)
@@ -116,7 +116,7 @@ def test_the_best_threshold_does_not_credit_missing_predictions() -> None:
         Row("b", "Rome", (), no_answer_probability=0.9),
         Row("c", None, ()),
     ]
-    thresholds = extra_scores(rows, SQUAD2).figures["thresholds"]
+    thresholds = file_scores(rows, SQUAD2).figures["thresholds"]
     assert thresholds == {
         "without_probability": 0,
         "best_em": pytest.approx(2 / 3),
