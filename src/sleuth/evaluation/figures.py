@@ -1,4 +1,4 @@
-"""How figures are written for people: label, unit, value and interval. The same words in every table and report."""
+"""Text of figures: label, unit, value and interval, the same in every table and report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sleuth.evaluation.statistics import Difference, Estimate
 
 
 class Figure(NamedTuple):
-    """One figure's wording."""
+    """Label and unit of a figure."""
 
     label: str
     unit: str
@@ -67,7 +67,7 @@ def number(value: float | None, name: str, *, signed: bool = False) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{digits}f}"
 
 
-def interval(estimate: Estimate | Difference, name: str) -> str:
+def interval(estimate: Estimate, name: str) -> str:
     """The 95 % interval in brackets; "" below two values."""
     if estimate.low is None or estimate.high is None:
         return ""

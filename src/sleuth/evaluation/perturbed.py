@@ -158,13 +158,12 @@ def points_of(
     )
 
 
-def write_curve(folder: Path, curve: PerturbedCurve) -> Path:
-    """Write robustness-<kind>.json and its page, robustness-<kind>.html, into `folder`; returns the page's path."""
+def write_curve(folder: Path, curve: PerturbedCurve) -> None:
+    """Write robustness-<kind>.json and its page, robustness-<kind>.html, into `folder`."""
     write_json(folder / f"robustness-{curve.kind}.json", curve.to_dict())
-    page = folder / f"robustness-{curve.kind}.html"
     headers, rows = rows_of(curve)
     write_page(
-        page,
+        folder / f"robustness-{curve.kind}.html",
         "robustness.html",
         title=f"{curve.recipe}: {curve.kind}",
         about=f"{curve.model} · {curve.source} · intervals are 95 %",
@@ -172,7 +171,6 @@ def write_curve(folder: Path, curve: PerturbedCurve) -> Path:
         charts=[_chart(curve, name) for name in curve.charts],
         levels=Grid("Levels", tuple(headers), tuple(map(tuple, rows)), words=1),
     )
-    return page
 
 
 def _chart(curve: PerturbedCurve, name: str) -> Markup:
