@@ -92,3 +92,15 @@ class World:
 def world() -> type[World]:
     """The scripted world."""
     return World
+
+
+@pytest.fixture
+def evaluated(world: type[World], tmp_path: Path) -> Callable[..., Path]:
+    """Evaluates questions 0 … count-1, of which the first `right` are answered rightly; returns the folder."""
+
+    def run(name: str, right: int = 99, count: int = 4, **more: Any) -> Path:
+        asked = more.pop("asked", None) or world.questions(count)
+        engine = more.pop("engine", None) or world.knows(lambda i: i < right, name=more.pop("model", "m"))
+        return world.run(tmp_path / name, asked, engine, **more).folder
+
+    return run

@@ -23,27 +23,15 @@ from sleuth.rollouts.limits import Limits
 from sleuth.storage import read_json, write_json
 
 
-@pytest.fixture
-def make(world: Any, tmp_path: Path) -> Callable[..., Path]:
-    """Evaluates questions 0 … count-1, of which the first `right` are answered rightly."""
-
-    def run(name: str, right: int = 99, count: int = 4, **more: Any) -> Path:
-        asked = more.pop("asked", None) or world.questions(count)
-        engine = more.pop("engine", None) or world.knows(lambda i: i < right, name=more.pop("model", "m"))
-        return Path(world.run(tmp_path / name, asked, engine, **more).folder)
-
-    return run
-
-
 def notes(comparison: Comparison) -> str:
     json.dumps(comparison.to_dict(), allow_nan=False)
     return "\n".join(comparison.notes())
 
 
-def test_differences_are_paired_by_question(world: Any, make: Callable[..., Path]) -> None:
-    base = make("base", 5, 20, model="m0")
+def test_differences_are_paired_by_question(world: Any, evaluated: Callable[..., Path]) -> None:
+    base = evaluated("base", 5, 20, model="m0")
     # In reverse order and one at a time: questions are paired by id.
-    better = make("better", 12, asked=world.questions(20)[::-1], model="m1", rollout_batch=1)
+    better = evaluated("better", 12, asked=world.questions(20)[::-1], model="m1", rollout_batch=1)
     found = compare([base, better])
     first, second = found.columns
     assert (found.n, first.name, second.name) == (20, "base", "better")
@@ -56,8 +44,8 @@ def test_differences_are_paired_by_question(world: Any, make: Callable[..., Path
     assert "compared: model (base: m0, better: m1)" in notes(found)
 
 
-def test_only_shared_questions_count(world: Any, make: Callable[..., Path]) -> None:
-    first, second = make("a", count=10), make("b", asked=world.questions(14)[4:], right=8)
+def test_only_shared_questions_count(world: Any, evaluated: Callable[..., Path]) -> None:
+    first, second = evaluated("a", count=10), evaluated("b", asked=world.questions(14)[4:], right=8)
     found = compare([first, second])
     assert found.n == 6
     assert [column.only_here for column in found.columns] == [4, 4]
@@ -78,31 +66,31 @@ def test_only_shared_questions_count(world: Any, make: Callable[..., Path]) -> N
     ],
 )
 def test_other_settings_are_refused_or_stamped(
-    world: Any, make: Callable[..., Path], change: dict[str, Any], named: str
+    world: Any, evaluated: Callable[..., Path], change: dict[str, Any], named: str
 ) -> None:
     change = {k: world.shelf(version=v) if k == "retriever" else v for k, v in change.items()}
-    folders = [make("a"), make("b", **change)]
+    folders = [evaluated("a"), evaluated("b", **change)]
     with pytest.raises(ConfigError, match=re.escape(f"not comparable, they differ in {named}; --anyway")):
         compare(folders)
     assert compare(folders, anyway=True).stamps() == [f"NOT COMPARABLE: they differ in {named}"]
 
 
-def test_other_questions_are_refused(world: Any, make: Callable[..., Path]) -> None:
+def test_other_questions_are_refused(world: Any, evaluated: Callable[..., Path]) -> None:
     asked = world.questions(3)
-    first, other = make("a", asked=asked), make("c", asked=world.questions(4, dataset="triviaqa"))
+    first, other = evaluated("a", asked=asked), evaluated("c", asked=world.questions(4, dataset="triviaqa"))
     with pytest.raises(
         ConfigError, match=r"in dataset \(a: squad, c: triviaqa\), rules\.squad .*, rules\.tri"
     ):
         compare([first, other])
     with pytest.raises(DataError, match="have no question in common"):
         compare([first, other], anyway=True)
-    changed = make("b", asked=[*asked[:2], replace(asked[2], answers=("other",))])
+    changed = evaluated("b", asked=[*asked[:2], replace(asked[2], answers=("other",))])
     with pytest.raises(DataError, match="question 'q2' has another text or other golds"):
         compare([first, changed])
 
 
-def test_unusable_folders_are_named(make: Callable[..., Path], tmp_path: Path) -> None:
-    folder = make("a", count=2)
+def test_unusable_folders_are_named(evaluated: Callable[..., Path], tmp_path: Path) -> None:
+    folder = evaluated("a", count=2)
     for folders, error in (
         ([], "at least one evaluation"),
         ([folder, tmp_path / "nothing"], "no evaluation"),
@@ -120,32 +108,32 @@ def test_unusable_folders_are_named(make: Callable[..., Path], tmp_path: Path) -
         compare([folder])
 
 
-def test_a_run_means_its_newest_finished_evaluation(make: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_run_means_its_newest_finished_evaluation(evaluated: Callable[..., Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(DataError, match="run: no evaluation, there is no such folder"):
         find_evaluation(run)
     run.mkdir()
     with pytest.raises(DataError, match=r"run: no evaluation$"):
         find_evaluation(run)
-    first = make("run/first")
+    first = evaluated("run/first")
     (first / "result.json").rename(tmp_path / "result.json")
     with pytest.raises(DataError, match=r"no finished evaluation; .* to finish first"):
         find_evaluation(run)
     with pytest.raises(DataError, match="first: an unfinished evaluation"):
         compare([find_evaluation(first)])
     (tmp_path / "result.json").rename(first / "result.json")
-    later = make("run/later")
+    later = evaluated("run/later")
     os.utime(first / "questions.jsonl", (1, 1))
     assert find_evaluation(run) == later
     assert find_evaluation(first) == first
-    assert [entry.name for entry in load_entries([first, make("other/first")])] == [
+    assert [entry.name for entry in load_entries([first, evaluated("other/first")])] == [
         "run/first",
         "other/first",
     ]
 
 
-def test_one_evaluation_and_one_question(make: Callable[..., Path]) -> None:
-    first, second = make("a", count=1), make("b", 0, count=1)
+def test_one_evaluation_and_one_question(evaluated: Callable[..., Path]) -> None:
+    first, second = evaluated("a", count=1), evaluated("b", 0, count=1)
     alone = compare([first])
     assert (alone.columns[0].figures["em"].value, alone.columns[0].figures["em"].low) == (1.0, None)
     assert alone.notes()[0] == "1 question; brackets are 95 % bootstrap intervals over questions"
@@ -154,22 +142,24 @@ def test_one_evaluation_and_one_question(make: Callable[..., Path]) -> None:
     assert "one question: no difference is significant" in notes(both)
 
 
-def test_figures_that_do_not_exist_are_left_out(world: Any, make: Callable[..., Path]) -> None:
+def test_figures_that_do_not_exist_are_left_out(world: Any, evaluated: Callable[..., Path]) -> None:
     silent = ScriptedEngine(lambda request, turn: "nothing", name="silent")
     asked = [replace(q, answers=(), gold_ids=(), answerable=False) for q in world.questions(3, "musique")]
-    found = compare([make(name, asked=asked, engine=silent) for name in "ab"])
+    found = compare([evaluated(name, asked=asked, engine=silent) for name in "ab"])
     assert "em" not in found.columns[0].figures
     assert found.columns[1].figures["refusal_recall"].value == 0.0
     assert found.missing == ()
-    bare = make("d", asked=[replace(q, gold_ids=()) for q in world.questions(3)])
-    found = compare([make("c", count=3), bare])
+    bare = evaluated("d", asked=[replace(q, gold_ids=()) for q in world.questions(3)])
+    found = compare([evaluated("c", count=3), bare])
     assert found.missing == ("gold_recall", "all_gold", "any_gold")
     assert "not in all of them: Gold passages shown, " in notes(found)
 
 
-def test_p_values_are_adjusted_over_systems_and_over_data_sets(world: Any, make: Callable[..., Path]) -> None:
+def test_p_values_are_adjusted_over_systems_and_over_data_sets(
+    world: Any, evaluated: Callable[..., Path]
+) -> None:
     asked = world.questions(8, "squad") + world.questions(8, "triviaqa")
-    found = compare([make(name, right, asked=asked) for name, right in (("a", 0), ("b", 4), ("c", 6))])
+    found = compare([evaluated(name, right, asked=asked) for name, right in (("a", 0), ("b", 4), ("c", 6))])
     raw = [column.differences["em"].p_value for column in found.columns[1:]]
     assert raw == [2 / 2**8, 2 / 2**12]
     assert [column.adjusted["em"] for column in found.columns[1:]] == holm(raw)
@@ -180,8 +170,10 @@ def test_p_values_are_adjusted_over_systems_and_over_data_sets(world: Any, make:
     assert "p (Holm): adjusted for each figure over all tests in the same table" in notes(found)
 
 
-def test_the_smallest_detectable_difference_is_noted(make: Callable[..., Path]) -> None:
-    found = notes(compare([make(name, right, 20) for name, right in (("a", 5), ("same", 5), ("more", 12))]))
+def test_the_smallest_detectable_difference_is_noted(evaluated: Callable[..., Path]) -> None:
+    found = notes(
+        compare([evaluated(name, right, 20) for name, right in (("a", 5), ("same", 5), ("more", 12))])
+    )
     # Seven gains in twenty: sd = sqrt(0.35 · 0.65 · 20/19), and no gain at all: the worst case, sd = 1/2.
     spread = 100 * minimum_detectable_difference(20, sd=(0.35 * 0.65 * 20 / 19) ** 0.5)  # type: ignore[operator]
     worst = 100 * minimum_detectable_difference(20)  # type: ignore[operator]
@@ -189,8 +181,8 @@ def test_the_smallest_detectable_difference_is_noted(make: Callable[..., Path]) 
     assert f"same: differences below {worst:.1f} EM points" in found
 
 
-def test_leaks_and_other_versions_are_noted(world: Any, make: Callable[..., Path]) -> None:
-    folders = [make("a", count=20), make("b", count=20, train_questions=world.questions(1))]
+def test_leaks_and_other_versions_are_noted(world: Any, evaluated: Callable[..., Path]) -> None:
+    folders = [evaluated("a", count=20), evaluated("b", count=20, train_questions=world.questions(1))]
     result = read_json(folders[1] / "result.json")
     result["versions"]["numpy"] = "0.1"
     write_json(folders[1] / "result.json", result)

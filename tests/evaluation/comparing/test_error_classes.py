@@ -62,30 +62,6 @@ def classed(trajectory: Trajectory) -> str:
     return error_class(trajectory, rules_for(trajectory.question.dataset))
 
 
-@pytest.mark.parametrize(
-    ("note", "expected"),
-    [
-        # As in the paper's figure 7: the kind of work without its composer; another work; the wrong composer.
-        ("The Midsummer Marriage is an opera in three acts.", "incomplete"),
-        ("Peter Grimes is by Benjamin Britten.", "irrelevant"),
-        ("The Midsummer Marriage is by Benjamin Britten.", "inaccurate"),
-        ("Peter Grimes is by Benjamin Britten. The Midsummer Marriage is an opera.", "incomplete"),
-        ("The Midsummer Marriage and Peter Grimes: one is by Benjamin Britten.", "incomplete"),
-        ("The Midsummer Marriage was first given in 1962.", "inaccurate"),
-        ("The Midsummer Marriage is by Michael Tippett.", "answer"),
-        # The right clue with an unsupported number is inaccurate all the same.
-        ("By Michael Tippett, in 1962.", "inaccurate"),
-        # Numbers of the passages and the question, short ones, and other ways to write them.
-        ("Doc 2: an opera by him, 1,955.", "irrelevant"),
-        ("Nothing found.", "irrelevant"),
-        ("It is an opera in three parts.", "irrelevant"),
-        ("An opera in three acts.", "incomplete"),
-    ],
-)
-def test_notes(note: str, expected: str) -> None:
-    assert classed(episode(note=note)) == expected
-
-
 PARTLY = replace(ASKED, gold_ids=("g1", "g2"))
 BARE = replace(CLOSED, gold_ids=(), hops=())
 NO_STEPS = replace(CLOSED, hops=())
@@ -99,6 +75,24 @@ SEARCHING = replace(
 @pytest.mark.parametrize(
     ("trajectory", "expected"),
     [
+        # As in the paper's figure 7: the kind of work without its composer; another work; the wrong composer.
+        (episode(note="The Midsummer Marriage is an opera in three acts."), "incomplete"),
+        (episode(note="Peter Grimes is by Benjamin Britten."), "irrelevant"),
+        (episode(note="The Midsummer Marriage is by Benjamin Britten."), "inaccurate"),
+        (
+            episode(note="Peter Grimes is by Benjamin Britten. The Midsummer Marriage is an opera."),
+            "incomplete",
+        ),
+        (episode(note="The Midsummer Marriage and Peter Grimes: one is by Benjamin Britten."), "incomplete"),
+        (episode(note="The Midsummer Marriage was first given in 1962."), "inaccurate"),
+        (episode(note="The Midsummer Marriage is by Michael Tippett."), "answer"),
+        # The right clue with an unsupported number is inaccurate all the same.
+        (episode(note="By Michael Tippett, in 1962."), "inaccurate"),
+        # Numbers of the passages and the question, short ones, and other ways to write them.
+        (episode(note="Doc 2: an opera by him, 1,955."), "irrelevant"),
+        (episode(note="Nothing found."), "irrelevant"),
+        (episode(note="It is an opera in three parts."), "irrelevant"),
+        (episode(note="An opera in three acts."), "incomplete"),
         # An invented answer is inaccurate only if the note states it, and words of the question are not invented.
         (episode("Gustav Holst", "The Midsummer Marriage is by Gustav Holst."), "inaccurate"),
         (episode("Gustav Holst", "The Midsummer Marriage is an opera."), "incomplete"),

@@ -16,15 +16,13 @@ from sleuth.storage import read_json, write_json
 
 
 @pytest.fixture
-def make(world: Any, tmp_path: Path) -> Callable[..., Path]:
+def make(evaluated: Callable[..., Path]) -> Callable[..., Path]:
     """An evaluation of eight questions inside a run of one recipe with a seed."""
 
     def run(name: str, seed: int | None, right: int = 8, **more: Any) -> Path:
-        folder, engine = tmp_path / name, world.knows(lambda i: i < right, name=f"{name}/model")
-        world.run(folder, world.questions(8), engine, **more)
+        folder = evaluated(name, right, 8, model=f"{name}/model", **more)
         if seed is not None:
-            recipe = {"name": "r", "scale": {"lr": 1.0, "seed": seed}}
-            (folder.parent / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
+            write_json(folder.parent / "recipe.json", {"name": "r", "scale": {"lr": 1.0, "seed": seed}})
         return folder
 
     return run

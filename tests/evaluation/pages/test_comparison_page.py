@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.pages.comparison_page import write_comparison
 from sleuth.evaluation.pages.page import TEMPLATES
 from sleuth.evaluation.records import record_of
-from sleuth.evaluation.result import summarise
 from sleuth.evaluation.settings import rules_of
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
@@ -48,9 +47,10 @@ def two(world: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     run = tmp_path_factory.mktemp("run")
     for name, right in (("base", 5), ("better", 12)):
         world.run(run / name, world.questions(20), world.knows(lambda i, right=right: i < right, name=name))
-    (run / "recipe.json").write_text(json.dumps({"name": "r", "scale": {"seed": 0}}), encoding="utf-8")
-    rows = [{"phase": "train", "step": i, "reward/total": i / 4} for i in range(4)]
-    (run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_json(run / "recipe.json", {"name": "r", "scale": {"seed": 0}})
+    with LinesWriter(run / "metrics.jsonl") as rows:
+        for i in range(4):
+            rows.write({"phase": "train", "step": i, "reward/total": i / 4})
     return [run / "base", run / "better"]
 
 
@@ -112,10 +112,12 @@ def test_hostile_text_stays_text(world: Any, tmp_path: Path) -> None:
     assert "{{ 7*7 }}" in page.text
 
 
-def test_stamps_are_at_the_top(world: Any, two: list[Path], tmp_path: Path) -> None:
-    leaky = {"limits": Limits(top_k=5), "train_questions": world.questions(2), "source": "factbook:train"}
-    world.run(tmp_path / "leaky", world.questions(20), world.knows(lambda _: True), **leaky)
-    text = Page(written([two[0], tmp_path / "leaky"], tmp_path / "r.html", anyway=True)).text
+def test_stamps_are_at_the_top(
+    world: Any, evaluated: Callable[..., Path], two: list[Path], tmp_path: Path
+) -> None:
+    more = {"limits": Limits(top_k=5), "train_questions": world.questions(2), "source": "factbook:train"}
+    leaky = evaluated("leaky", count=20, **more)
+    text = Page(written([two[0], leaky], tmp_path / "r.html", anyway=True)).text
     title = text.rindex("2 evaluations on 20 questions")
     for stamp in (
         "NOT COMPARABLE: they differ in limits.top_k (base: 3, leaky: 5)",
@@ -125,43 +127,36 @@ def test_stamps_are_at_the_top(world: Any, two: list[Path], tmp_path: Path) -> N
         assert title < text.index(stamp) < text.index("95 % intervals")
 
 
-def test_edges(world: Any, two: list[Path], tmp_path: Path) -> None:
+def test_edges(world: Any, evaluated: Callable[..., Path], two: list[Path], tmp_path: Path) -> None:
     text = Page(written(two[:1], tmp_path / "r.html")).text
     assert "base on 20 questions" in text
     assert "20 of 20 questions; each outcome in turn" in text
     assert "Side by side" not in text
-    for name in "ab":
-        world.run(tmp_path / name, world.questions(1), world.knows(lambda _, name=name: name == "a"))
-    text = Page(written([tmp_path / "a", tmp_path / "b"], tmp_path / "r.html")).text
+    text = Page(written([evaluated("a", count=1), evaluated("b", 0, count=1)], tmp_path / "r.html")).text
     assert "one question: no difference is significant" in text
     assert "No right answer, so no cost of one: b." in text
     silent = ScriptedEngine(lambda request, turn: "nothing", name="silent")
     asked = [replace(q, answers=(), gold_ids=(), answerable=False) for q in world.questions(3, "musique")]
-    for name in "cd":
-        world.run(tmp_path / name, asked, silent)
-    text = Page(written([tmp_path / "c", tmp_path / "d"], tmp_path / "r.html")).text
+    folders = [evaluated(name, asked=asked, engine=silent) for name in "cd"]
+    text = Page(written(folders, tmp_path / "r.html")).text
     assert "No question here has a gold answer" in text
     assert "All systems are right on the same questions" in text
     assert "No right answer, so no cost of one: c, d." in text
 
 
-def test_seeds_are_one_system(world: Any, tmp_path: Path) -> None:
-    folders = []
-    for seed, right in ((1, 3), (2, 5)):
-        folder = tmp_path / f"s{seed}" / "eval"
-        world.run(folder, world.questions(8), world.knows(lambda i, right=right: i < right))
-        (folder.parent / "recipe.json").write_text(json.dumps({"scale": {"seed": seed}}), encoding="utf-8")
-        row = json.dumps({"phase": "train", "step": 1, "update/loss": seed})
-        (folder.parent / "metrics.jsonl").write_text(f"{row}\n", encoding="utf-8")
-        folders.append(folder)
+def test_seeds_are_one_system(evaluated: Callable[..., Path], tmp_path: Path) -> None:
+    folders = [evaluated(f"s{seed}/eval", right, 8) for seed, right in ((1, 3), (2, 5))]
+    for seed, folder in enumerate(folders, 1):
+        write_json(folder.parent / "recipe.json", {"scale": {"seed": seed}})
+        with LinesWriter(folder.parent / "metrics.jsonl") as rows:
+            rows.write({"phase": "train", "step": 1, "update/loss": seed})
     text = Page(written(folders, tmp_path / "r.html")).text
     for words in ("s1/eval +1 seeds", "37.5 (seed 1), 62.5 (seed 2)", "8 (50.0 %)", "(n = 16)", "Loss"):
         assert words in text, words
 
 
-def test_missing_episodes_are_an_error(world: Any, tmp_path: Path) -> None:
-    world.run(tmp_path / "a", world.questions(3), world.knows(lambda _: True))
-    path = tmp_path / "a" / "trajectories.jsonl"
+def test_missing_episodes_are_an_error(evaluated: Callable[..., Path], tmp_path: Path) -> None:
+    path = evaluated("a", count=3) / "trajectories.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
     with pytest.raises(DataError, match=r"trajectories\.jsonl: 2 episodes of 3 missing"):
         written([tmp_path / "a"], tmp_path / "r.html")
@@ -195,29 +190,16 @@ def test_ten_thousand_questions_are_at_most_ten_megabytes(world: Any, tmp_path: 
 
 
 def _multiply(folder: Path, count: int) -> None:
-    """Make a folder's few episodes, their passages grown to a paragraph, into `count` of other questions."""
+    """Repeat a folder's few episodes as `count` episodes of other questions."""
     few = list(TrajectoryReader(folder / "trajectories.jsonl"))
-    filler = "Of this much more could be said in the passage. " * 12
-    (folder / "questions.jsonl").unlink()
-    (folder / "trajectories.jsonl").unlink()
-    records, lines = [], LinesWriter(folder / "questions.jsonl")
-    with TrajectoryWriter(folder / "trajectories.jsonl") as episodes:
+    for name in ("questions.jsonl", "trajectories.jsonl"):
+        (folder / name).unlink()
+    with (
+        TrajectoryWriter(folder / "trajectories.jsonl") as episodes,
+        LinesWriter(folder / "questions.jsonl") as records,
+    ):
         for i in range(count):
-            episode = few[i % len(few)]
-            segments = tuple(
-                replace(
-                    segment,
-                    hits=tuple(
-                        replace(hit, passage=replace(hit.passage, text=hit.passage.text + filler))
-                        for hit in segment.hits * 5
-                    ),
-                )
-                for segment in episode.segments
-            )
-            made = replace(episode, question=replace(episode.question, id=f"q{i}"), segments=segments)
-            episodes.append(made)
-            records.append(record_of(made, rules_of(made.question.dataset), float(i)))
-            lines.write(records[-1].to_dict())
-    lines.close()
-    metrics = {name: estimate.to_dict() for name, estimate in summarise(records, {}).items()}
-    write_json(folder / "result.json", read_json(folder / "result.json") | {"n": count, "metrics": metrics})
+            episode = replace(few[i % len(few)], question=replace(few[i % len(few)].question, id=f"q{i}"))
+            episodes.append(episode)
+            records.write(record_of(episode, rules_of("squad"), float(i)).to_dict())
+    write_json(folder / "result.json", read_json(folder / "result.json") | {"n": count})
