@@ -35,12 +35,12 @@ class Shelf(Retriever):
         return [[Hit(Passage(f"p-{query}", "Title", f"About {query}."), 1.0)] for query in queries]
 
     def identity(self) -> dict[str, str]:
-        """What a result names."""
+        """Its name and version in a result."""
         return {"retriever": "shelf", "version": self.version}
 
 
 class World:
-    """What the tests of this folder share."""
+    """Parts that the tests of this folder share."""
 
     protocol = PROTOCOL
     shelf = Shelf

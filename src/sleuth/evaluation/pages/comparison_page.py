@@ -106,7 +106,7 @@ def _risk_over_coverage(systems: Sequence[System]) -> Markup:
         if curve is None:
             lines.append(Line(system.name))
             continue
-        answered = np.unique(np.linspace(1, curve.n, min(curve.n, _POINTS)).round().astype(int))
+        answered = np.unique(np.linspace(1, curve.n, _POINTS).round().astype(int))
         errors = np.minimum(np.array(curve.errors)[answered - 1], answered)
         low, high = wilson(errors, answered)
         label = f"{system.name}: AURC {100 * curve.aurc:.1f} % (n = {curve.n})"
@@ -131,7 +131,7 @@ def _settings(entries: Sequence[Entry]) -> tuple[Grid, int]:
     found = [flat({**e.settings, **part}) for e, part in zip(evaluations, parts, strict=True)]
     names = dict.fromkeys(name for one in found for name in one)
     differ = [name for name in names if len({one.get(name) for one in found}) > 1]
-    ordered = {f"≠ {name}": name for name in differ} | {name: name for name in names if name not in differ}
-    rows = [(label, *(one.get(name, "–") for one in found)) for label, name in ordered.items()]
+    labels = {f"≠ {name}": name for name in differ} | {name: name for name in names if name not in differ}
+    rows = [(label, *(one.get(name, "–") for one in found)) for label, name in labels.items()]
     heads = ("setting", *(entry.name for entry in entries))
     return Grid("", heads, tuple(rows), words=len(heads)), len(differ)
