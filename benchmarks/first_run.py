@@ -1,9 +1,9 @@
-"""Keep the record of a training run: what can be committed without a data set's text.
+"""Keep the parts of a training run that can be committed, without a data set's text.
 
-Takes a run folder that `sleuth train RECIPE --set scale.eval_every=N` has finished and writes, into
-results/first-runs/<recipe>, the figures of every step, the resolved recipe, a page with the curves
-and result.json: the evaluations before the first step and after the last, with intervals, and the
-paired difference between them.
+Reads a folder that `sleuth train RECIPE --set scale.eval_every=N` has finished. Writes into
+results/first-runs/<recipe> the figures of every step, the resolved recipe, a page with the curves,
+and result.json. The latter holds the evaluations before the first step and after the last, with
+intervals, and their paired difference.
 
     python benchmarks/first_run.py runs/eval-rar results/first-runs
 """

@@ -1,8 +1,8 @@
 """Multi-turn rollouts: our engine against the way Search-R1 generates, on the same model and greedy tokens.
 
 Every way plays the same episodes: Q questions, G samples each, three turns. After turns one and two the
-world adds about 200 scripted tokens (different for each sample, as different queries would bring), so
-that an untrained model also plays several turns. A turn ends with the token that completes a stop string.
+environment adds about 200 scripted tokens, so that an untrained model also plays several turns. They differ
+between samples, as passages would. A turn ends with the token that completes a stop string.
 
 search-r1   transformers' generate on all episodes as one batch; every turn starts from the bare context
             again, no stop strings: each turn runs to max_new_tokens (or end of text) and is cut after.
@@ -11,7 +11,7 @@ generate    the same, but with stop strings: what a careful user of generate wou
 sleuth      TransformersEngine.converse, as the episode loop uses it: keys and values kept across turns,
             shared prefixes computed once, and no episode waits for another's longer turn.
 
-Prints episodes per CPU-second (time.process_time; one thread unless told otherwise, because a thread that
+Prints episodes per CPU-second (time.process_time; one thread by default, because a thread that
 waits for another is counted too) and the ratios; fails if any way wrote
 other tokens. Model loading and a warm-up of one episode are not counted.
 """
@@ -97,7 +97,7 @@ def prompts(engine: TransformersEngine, questions: int, samples: int) -> list[Ep
 
 
 def world(engine: TransformersEngine, turn: int, episode: int) -> list[int]:
-    """What an episode reads after a turn: four documents and the beginning of the next turn."""
+    """Tokens after a turn: four documents and the beginning of the next turn."""
     text = documents(random.Random(1000 * turn + episode), 4)
     return engine.tokenizer.encode(f"\n\n{text}\nLong retelling of these documents:\nThe first")
 

@@ -1,8 +1,8 @@
 """The update against the plain one: CPU seconds, wall time, memory, and that the gradients agree.
 
-One group of rollouts of one question. Ours computes the shared prompt once; the yardstick, written
-here in plain transformers, computes every rollout as a row of its own, one row at a time and many
-rows at a time, and the faster of the two counts. Both apply the output layer to response tokens only.
+One group of rollouts of one question. Ours computes the shared prompt once. The yardstick, in plain
+transformers, computes every rollout as a row of its own, one or many at a time; the faster counts.
+Both apply the output layer to response tokens only.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def child(way: str, folder: Path) -> dict[str, float]:
 
 
 def quietest(runs: list[dict[str, float]]) -> dict[str, float]:
-    """The least time and the most memory: what other load adds to a run is no part of it."""
+    """Least time and most memory of all runs: other load on the machine only adds time."""
     return {name: (max if "rss" in name else min)(figures[name] for figures in runs) for name in runs[0]}
 
 

@@ -70,8 +70,8 @@ class HotpotQAReader(RecordReader):
 class TwoWikiReader(RecordReader):
     """2WikiMultiHopQA (Ho et al. 2020, Apache-2.0): HotpotQA's layout with evidence triples.
 
-    With the official `id_aliases.json` (JSON lines of Q_id, aliases, demonyms) in the file's folder, the
-    aliases and demonyms of `answer_id` are accepted answers, as in the official evaluation v1.1.
+    The official `id_aliases.json` (JSON lines of Q_id, aliases, demonyms) may be in the file's folder.
+    Then aliases and demonyms of `answer_id` are accepted answers, as in the official evaluation v1.1.
     """
 
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
