@@ -47,7 +47,7 @@ HEAVY = {
     "peft": {"training"},
     "tantivy": {"retrievers"},
     "faiss": {"retrievers"},
-    "sentence_transformers": {"encoders"},
+    "sentence_transformers": {"encoders", "judges"},
     "bs4": {"corpora"},
     "pypdf": {"corpora"},
     "httpx": {"engines", "retrievers"},

@@ -41,6 +41,7 @@ from sleuth.rollouts.loop import run_episodes
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.training.layout import row, unfold
 from sleuth.types import Hit, Passage, Question, Score, Trajectory
+from support.judges import judge_by
 
 GOLD = Passage("g", "Emma", "Emma is a novel that Ann Bell wrote in a cold winter in the north. " * 4)
 OTHER = Passage("o", "Tea", "Tea is a drink that people in many countries make from dried leaves. " * 4)
@@ -71,7 +72,7 @@ def offline(name: str) -> Recipe:
     recipe = load_recipe(name)
     reward: Any = recipe.reward
     if isinstance(getattr(reward, "judge", None), LLMJudge):
-        reward = replace(reward, judge=LLMJudge.over(ScriptedEngine(lambda r, t: "no"), remember=False))
+        reward = replace(reward, judge=judge_by(ScriptedEngine(lambda r, t: "no")))
     elif getattr(reward, "judge", None) is not None:
         reward = replace(reward, judge=LexicalJudge())
     if getattr(reward, "encoder", None) is not None:

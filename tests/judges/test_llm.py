@@ -7,6 +7,7 @@ from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.errors import ConfigError, EngineError, JudgeError
 from sleuth.judges.llm import LLMJudge, read_verdict
+from support.judges import judge_by
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def test_only_a_plain_verdict_counts(reply: str, verdict: bool | None):
 
 
 class Counting:
-    """Answers by content and remembers what it was asked."""
+    """Script that replies by content and records its prompts."""
 
     def __init__(self, reply: Callable[[str], str]) -> None:
         self.reply = reply
@@ -51,38 +52,43 @@ class Counting:
         return self.reply(request.messages[-1].content)
 
 
-def test_verdicts_are_in_order_asked_once_and_remembered():
+def test_verdicts_are_in_order_asked_once_and_cached():
     script = Counting(lambda text: {"a": "yes", "b": "no"}.get(text, "perhaps"))
-    assert LLMJudge.over(ScriptedEngine(script)).ask(["b", "a", "?", "b"]) == [False, True, None, False]
+    assert judge_by(ScriptedEngine(script), remember=True).ask(["b", "a", "?", "b"]) == [
+        False,
+        True,
+        None,
+        False,
+    ]
     assert sorted(script.asked) == ["?", "a", "b"]
-    # what was unclear is asked again, the rest is known
-    assert LLMJudge.over(ScriptedEngine(script)).ask(["a", "b", "?"]) == [True, False, None]
+    # an unclear reply is asked for again, the rest is cached
+    assert judge_by(ScriptedEngine(script), remember=True).ask(["a", "b", "?"]) == [True, False, None]
     assert script.asked[3:] == ["?"]
 
 
-def test_another_model_does_not_inherit_verdicts():
-    assert LLMJudge.over(ScriptedEngine(lambda r, t: "yes", name="one")).ask(["a"]) == [True]
-    assert LLMJudge.over(ScriptedEngine(lambda r, t: "no", name="two")).ask(["a"]) == [False]
+def test_models_do_not_share_verdicts():
+    assert judge_by(ScriptedEngine(lambda r, t: "yes", name="one"), remember=True).ask(["a"]) == [True]
+    assert judge_by(ScriptedEngine(lambda r, t: "no", name="two"), remember=True).ask(["a"]) == [False]
 
 
-def test_a_damaged_memory_is_asked_again(tmp_path: Path):
-    judge = LLMJudge.over(ScriptedEngine(lambda r, t: "yes"))
+def test_a_damaged_cache_entry_is_asked_again(tmp_path: Path):
+    judge = judge_by(ScriptedEngine(lambda r, t: "yes"), remember=True)
     judge.ask(["a"])
     (file,) = (p for p in (tmp_path / "verdicts").rglob("*") if p.is_file())
     file.write_bytes(b"nan")
     assert judge.ask(["a"]) == [True]
 
 
-def test_a_model_that_fails_is_one_error_and_loses_nothing_it_had_said():
+def test_a_failing_model_keeps_the_verdicts_it_gave():
     def fail(text: str) -> str:
         if text == "b":
             raise EngineError("gone")
         return "yes"
 
     with pytest.raises(JudgeError, match="gone"):
-        LLMJudge.over(ScriptedEngine(Counting(fail))).ask(["b"])
-    LLMJudge.over(ScriptedEngine(Counting(fail))).ask(["a"])
-    assert LLMJudge.over(ScriptedEngine(Counting(fail))).ask(["a", "b"]) == [True, None]
+        judge_by(ScriptedEngine(Counting(fail)), remember=True).ask(["b"])
+    judge_by(ScriptedEngine(Counting(fail)), remember=True).ask(["a"])
+    assert judge_by(ScriptedEngine(Counting(fail)), remember=True).ask(["a", "b"]) == [True, None]
 
 
 def test_entailment_is_one_zero_or_none():
@@ -90,14 +96,16 @@ def test_entailment_is_one_zero_or_none():
         assert "{hypothesis}" in text  # a premise with braces is text
         return "yes" if "good" in text else "hm"
 
-    judge = LLMJudge.over(ScriptedEngine(Counting(reply)), remember=False)
+    judge = judge_by(ScriptedEngine(Counting(reply)))
     assert judge.entailment([("{hypothesis} good", "c {hypothesis}"), ("p", "{hypothesis}")]) == [1.0, None]
 
 
 def test_bad_settings_and_an_unreachable_model():
-    for settings in ({"model": " "}, {"model": "x", "timeout_s": 0.0}, {"model": "x", "attempts": 0}):
+    for settings in ({"model": ""}, {"model": "x", "timeout_s": 0.0}, {"model": "x", "attempts": 0}):
         with pytest.raises(ConfigError):
             LLMJudge(**settings)  # type: ignore[arg-type]
     with pytest.raises(JudgeError):
         LLMJudge("./no-such-model").ask(["a"])
+    with pytest.raises(JudgeError):
+        LLMJudge("./no-such-model").open()
     assert LLMJudge("./no-such-model").ask([]) == []

@@ -19,6 +19,7 @@ from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.loop import run_episodes
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Passage, Question, Score, Trajectory
+from support.judges import judge_by
 
 PROTOCOL = ArenaSections(instruction="{question} {references}")
 PASSAGES = tuple(Passage(f"p{i}", f"title {i}", f"text {i}") for i in range(1, 6))
@@ -201,7 +202,7 @@ def test_the_total_is_bounded_and_the_bonus_needs_all_three(relevance: str, answ
 
 
 def judged(*replies: str) -> ArenaReward:
-    judge = LLMJudge.over(ScriptedEngine(list(replies)), remember=False)
+    judge = judge_by(ScriptedEngine(list(replies)))
     return ArenaReward(measure="judge", judge=judge)
 
 
@@ -221,7 +222,7 @@ class Gone(ScriptedEngine):
 
 
 def test_a_judge_that_is_away_costs_only_what_it_should_have_judged():
-    reward = ArenaReward(measure="judge", judge=LLMJudge.over(Gone([]), remember=False))
+    reward = ArenaReward(measure="judge", judge=judge_by(Gone([])))
     asked, unasked = reward.score([read(response()), read("no answer at all")])
     assert "the endpoint is silent" in asked.invalid
     assert (unasked.invalid, unasked.parts["accuracy"]) == ("", 0.0)

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from sleuth.errors import ConfigError
+from sleuth.judges.base import Judge
+from sleuth.registry import resolve
+
 JUDGES: dict[str, str] = {
     "lexical": "sleuth.judges.lexical:LexicalJudge",
     "llm": "sleuth.judges.llm:LLMJudge",
     "nli": "sleuth.judges.nli:NLIJudge",
     "small": "sleuth.judges.small:SmallJudge",
 }
+
+
+def open_judge(name: str) -> Judge:
+    """Judge of "lexical", "small" (trained here), "openai:<base_url>#<model>", or a classifier's folder or hub name.
+
+    Its `open` or its first verdict loads the model. Raises ConfigError for an empty name.
+    """
+    if not name.strip():
+        raise ConfigError("the judge's name is empty: lexical, small, openai:<url>#<model>, or a classifier")
+    if name in ("lexical", "small"):
+        judge: Judge = resolve("judges", JUDGES, name)()
+    else:
+        judge = resolve("judges", JUDGES, "llm" if name.startswith("openai:") else "nli")(name)
+    return judge

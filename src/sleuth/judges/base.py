@@ -1,7 +1,7 @@
-"""Judge: does a text support a claim? A verdict that cannot be had is None, never no.
+"""Judge: does a text support a claim? A missing verdict is None, never no.
 
-Rewards ask through `entailments` and `yes_or_no`, which turn every fault of a judge into a reason
-in place of a verdict: a silent endpoint must cost the samples it should have judged, not the run.
+Rewards call `entailments` and `yes_or_no`, which return a reason in place of each missing verdict:
+a silent endpoint must invalidate the samples it should have judged, not end the run.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ Verdict = TypeVar("Verdict", float, bool)
 class Judge(ABC):
     """Judges (premise, hypothesis) pairs."""
 
+    def open(self) -> None:  # noqa: B027 (many judges have nothing to load)
+        """Load the model now, which the first verdict does otherwise. Raises JudgeError if that fails."""
+
     @abstractmethod
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        """P(premise entails hypothesis) in [0, 1] for each pair, in order; None where there is no valid verdict.
+        """P(premise entails hypothesis) in [0, 1] for each pair, in order; None without a valid verdict.
 
         Raises JudgeError if the judge as a whole cannot be reached or loaded.
         """
@@ -32,39 +35,36 @@ class YesNoJudge(Protocol):
     """Answers yes-or-no questions."""
 
     def ask(self, prompts: Sequence[str]) -> list[bool | None]:
-        """One verdict per prompt, in order; None where no verdict can be had."""
+        """One verdict per prompt, in order; None without a valid verdict."""
 
 
 def entailments(judge: Judge, pairs: Sequence[tuple[str, str]], about: str) -> list[float | str]:
-    """The probability of each pair; where there is no sound one, the reason. `about`: what is judged, for that line."""
+    """Probability of each pair, or the reason why there is none; `about` names the judged thing in reasons."""
 
     def is_probability(value: Any) -> bool:
         return not isinstance(value, bool) and isinstance(value, Real) and 0 <= float(value) <= 1
 
-    return _sound(lambda: judge.entailment(pairs), len(pairs), is_probability, about)
+    return _valid(lambda: judge.entailment(pairs), len(pairs), is_probability, about)
 
 
 def yes_or_no(judge: YesNoJudge, prompts: Sequence[str], about: str) -> list[bool | str]:
-    """The verdict on each prompt; where there is no sound one, the reason. `about` as in `entailments`."""
-    return _sound(lambda: judge.ask(prompts), len(prompts), lambda value: isinstance(value, bool), about)
+    """Verdict on each prompt, or the reason why there is none; `about` as in `entailments`."""
+    return _valid(lambda: judge.ask(prompts), len(prompts), lambda value: isinstance(value, bool), about)
 
 
-def _sound(
-    judge: Callable[[], Sequence[Verdict | None]], count: int, is_sound: Callable[[Any], bool], about: str
+def _valid(
+    judge: Callable[[], Sequence[Verdict | None]], count: int, is_valid: Callable[[Any], bool], about: str
 ) -> list[Verdict | str]:
     if not count:
         return []
     try:
         found = judge()
-    except (JudgeError, EngineError, OSError) as error:  # a time-out is an OSError
+    except (JudgeError, EngineError, OSError) as error:  # a timeout is an OSError
         return [str(error) or f"the judge of {about} failed: {type(error).__name__}"] * count
     if len(found) != count:
         return [f"the judge of {about} gave {len(found)} verdicts on {count} questions"] * count
+    invalid = f"the judge's verdict on {about} cannot be one"
     return [
-        f"the judge gave no verdict on {about}"
-        if verdict is None
-        else verdict
-        if is_sound(verdict)
-        else f"the judge's verdict on {about} cannot be one: {verdict!r}"
-        for verdict in found
+        f"the judge gave no verdict on {about}" if v is None else v if is_valid(v) else f"{invalid}: {v!r}"
+        for v in found
     ]

@@ -1,8 +1,7 @@
-"""Labelled pairs: what an entailment judge is trained and measured on.
+"""Labelled pairs: training and test data of entailment judges, and the accuracy of a judge on them.
 
-One JSON object a line: {"premise", "hypothesis", "label"}. The label is "entailment", "neutral" or
-"contradiction" (SNLI), or "attributable" or "not attributable" (AttributionBench), of which the
-second says only that it is not entailment.
+One JSON object per line: {"premise", "hypothesis", "label"}, with the labels of SNLI ("entailment",
+"neutral", "contradiction") or AttributionBench ("attributable", "not attributable").
 """
 
 from __future__ import annotations
@@ -11,50 +10,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from sleuth.errors import DataError
 from sleuth.fields import FieldError, as_record, as_text
 from sleuth.files import decode_json, lines
 from sleuth.judges.base import Judge
 
-LABELS = ("entailment", "neutral", "contradiction")
-"""Outputs of the trained judge, in order."""
-
-_MEANINGS: dict[str, tuple[int, ...]] = {
-    "entailment": (0,),
-    "neutral": (1,),
-    "contradiction": (2,),
-    "attributable": (0,),
-    "not attributable": (1, 2),
-    "not_entailment": (1, 2),
-}
+_ENTAILED = ("entailment", "attributable")
+_OTHERS = ("neutral", "contradiction", "not attributable", "not_entailment")
 
 
 class LabelledPair(NamedTuple):
-    """One pair and which of LABELS may be right."""
+    """One pair and whether the premise entails the hypothesis."""
 
     premise: str
     hypothesis: str
-    allowed: tuple[int, ...]
-
-    @property
-    def entailed(self) -> bool:
-        """Whether the premise entails the hypothesis."""
-        return self.allowed == (0,)
+    entailed: bool
 
 
 class Accuracy(NamedTuple):
-    """How often a judge is right about entailment or not, on one file."""
+    """Accuracy of a judge on one file; NaN where a class is missing."""
 
     n: int
     """Pairs with a verdict."""
     invalid: int
-    """Pairs without one; not in the other figures."""
+    """Pairs without one, which the other figures leave out."""
     accuracy: float
-    """Share of right verdicts at a probability of 0.5; NaN without any verdict."""
+    """Share of right verdicts at a probability of 0.5."""
     balanced: float
-    """Mean of the accuracies on entailed and on other pairs: 0.5 for a judge that always says the same."""
+    """Mean of the accuracies on entailed and on other pairs: 0.5 for a constant verdict."""
     auc: float
-    """Probability that an entailed pair scores above another one, ties half: needs no threshold."""
+    """Probability that an entailed pair scores above another one, ties half."""
 
 
 def read_pairs(path: Path) -> list[LabelledPair]:
@@ -62,14 +49,13 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     pairs = []
     for number, line in lines(path):
         try:
-            record = as_record(decode_json(line), "row")
-            premise, hypothesis = (as_text(record.get(key), key) for key in ("premise", "hypothesis"))
-            label = as_text(record.get("label"), "label")
+            row = as_record(decode_json(line), "row")
+            premise, claim, label = (as_text(row.get(k), k) for k in ("premise", "hypothesis", "label"))
+            if label not in _ENTAILED + _OTHERS:
+                raise FieldError("label", f"{label!r} is none of {', '.join(_ENTAILED + _OTHERS)}")
         except (FieldError, DataError) as error:
             raise DataError(f"{path}:{number}: {error}") from error
-        if label not in _MEANINGS:
-            raise DataError(f"{path}:{number}: label: {label!r} is none of {', '.join(_MEANINGS)}")
-        pairs.append(LabelledPair(premise, hypothesis, _MEANINGS[label]))
+        pairs.append(LabelledPair(premise, claim, label in _ENTAILED))
     if not pairs:
         raise DataError(f"{path}: no labelled pairs")
     return pairs
@@ -79,32 +65,15 @@ def measure(judge: Judge, pairs: Sequence[LabelledPair]) -> Accuracy:
     """The judge's accuracy on entailment against everything else."""
     verdicts = judge.entailment([(pair.premise, pair.hypothesis) for pair in pairs])
     known = [(v, p.entailed) for v, p in zip(verdicts, pairs, strict=True) if v is not None]
-    positive = sorted(v for v, entailed in known if entailed)
-    negative = sorted(v for v, entailed in known if not entailed)
-    right_positive = sum(v >= 0.5 for v in positive)
-    right_negative = sum(v < 0.5 for v in negative)
+    positive = np.array([v for v, entailed in known if entailed])
+    negative = np.sort([v for v, entailed in known if not entailed])
+    right = (positive >= 0.5, negative < 0.5)
+    is_whole = len(positive) > 0 and len(negative) > 0
+    ranks = np.searchsorted(negative, positive, "left") + np.searchsorted(negative, positive, "right")
     return Accuracy(
         n=len(known),
         invalid=len(pairs) - len(known),
-        accuracy=_share(right_positive + right_negative, len(known)),
-        balanced=(_share(right_positive, len(positive)) + _share(right_negative, len(negative))) / 2,
-        auc=_auc(positive, negative),
+        accuracy=float(np.concatenate(right).mean()) if known else float("nan"),
+        balanced=float(np.mean([side.mean() for side in right])) if is_whole else float("nan"),
+        auc=float(ranks.mean()) / (2 * len(negative)) if is_whole else float("nan"),
     )
-
-
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
-
-
-def _auc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Both lists sorted."""
-    below = equal = 0
-    low = high = 0
-    for value in positive:
-        while low < len(negative) and negative[low] < value:
-            low += 1
-        high = max(high, low)
-        while high < len(negative) and negative[high] == value:
-            high += 1
-        below, equal = below + low, equal + high - low
-    return _share(below + equal / 2, len(positive) * len(negative))

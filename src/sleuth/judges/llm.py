@@ -1,33 +1,33 @@
-"""LLM judge: a yes or no by any engine or endpoint, greedy, remembered on disk by content.
+"""LLM judge: a greedy yes or no by any engine or endpoint, cached on disk.
 
-A reply that is not plainly yes or no is no verdict (None): never a no, never a number. Only plain
-verdicts are remembered, under a hash of model, weights, prompt and settings, so that the same
-question to the same judge has the same answer in every run.
+A reply that is not plainly yes or no is a missing verdict (None), never a no. Only plain verdicts are
+cached, under a hash of model, weights, prompt and settings, so that every run gets the same verdict.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from sleuth.checked import Checked, NonEmpty, Positive, PositiveFloat
 from sleuth.engines import open_engine
 from sleuth.engines.base import Engine, Message, Request, Sampling
-from sleuth.errors import ConfigError, EngineError, JudgeError
+from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
 from sleuth.storage import cache_folder, whole_file
 
 SYSTEM = "You are a strict and careful judge. Reply with one word: yes or no."
-"""Opens every conversation with the judge."""
+"""System message."""
 ENTAILMENT = (
     "Text:\n{premise}\n\nClaim:\n{hypothesis}\n\n"
     "Does the text alone, without any other knowledge, show that the claim is true? Reply yes or no."
 )
-"""Question of `entailment`."""
+"""Prompt of `entailment`."""
 
 _THOUGHT = re.compile(r"^\s*<think>.*?</think>", re.DOTALL)
 _VERDICT = re.compile(
@@ -38,37 +38,25 @@ _OTHER_VERDICT = re.compile(r"^[\s,./|;-]*(?:or\s+)?(?:yes|no)\b", re.IGNORECASE
 
 
 @dataclass(frozen=True)
-class LLMJudge(Judge):
+class LLMJudge(Checked, Judge):
     """Verdicts of a language model."""
 
-    model: str
+    model: NonEmpty
     """An engine: "openai:<base_url>#<model>", a local folder, a hub name or "smollm2-135m-instruct"."""
-    max_new_tokens: int = 16
-    """Of a verdict; a model that thinks aloud first needs hundreds."""
-    batch: int = 64
-    """Questions asked at once; what a batch has answered is kept if a later one fails."""
-    timeout_s: float = 60.0
-    """Per request to an endpoint, in seconds; local models have no limit."""
-    attempts: int = 3
+    max_new_tokens: Positive = 16
+    """Tokens of a reply; a model that writes its thoughts first needs hundreds."""
+    batch: Positive = 64
+    """Prompts per call of the engine; the verdicts of a batch are kept if a later one fails."""
+    timeout_s: PositiveFloat = 60.0
+    """Seconds per request to an endpoint; local models have no limit."""
+    attempts: Positive = 3
     """Tries per request to an endpoint that is busy or silent."""
     remember: bool = True
-    """Keep verdicts in the cache folder and never ask twice."""
+    """Cache verdicts on disk."""
 
-    def __post_init__(self) -> None:
-        if not self.model.strip():
-            raise ConfigError("judge.model is empty: name a model or write openai:<base_url>#<model>")
-        if min(self.max_new_tokens, self.batch, self.attempts) < 1 or not self.timeout_s > 0:
-            raise ConfigError(
-                "judge.max_new_tokens, judge.batch and judge.attempts must be at least 1 and "
-                "judge.timeout_s positive"
-            )
-
-    @classmethod
-    def over(cls, engine: Engine, *, max_new_tokens: int = 16, remember: bool = True) -> LLMJudge:
-        """A judge that asks an engine that is already open."""
-        judge = cls(engine.name, max_new_tokens=max_new_tokens, remember=remember)
-        judge.__dict__["_engine"] = engine  # what the cached property would have opened
-        return judge
+    def open(self) -> None:
+        """Open the engine now. Raises JudgeError if that fails."""
+        _ = self._engine
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """1.0 for a yes, 0.0 for a no; see Judge."""
@@ -76,18 +64,18 @@ class LLMJudge(Judge):
         return [None if verdict is None else float(verdict) for verdict in self.ask(prompts)]
 
     def ask(self, prompts: Sequence[str]) -> list[bool | None]:
-        """The verdict on each yes-or-no question, in order; None where there is none.
+        """The verdict on each yes-or-no question, in order; None without a plain one.
 
-        Equal questions are asked once. If the model fails, what it had not answered yet is None;
-        JudgeError if not a single verdict is to be had.
+        Equal prompts are asked once. If the model fails, the remaining verdicts are None. Raises
+        JudgeError if there is no verdict at all.
         """
         if not prompts:
             return []
         keys = {prompt: self._key(prompt) for prompt in dict.fromkeys(prompts)}
-        known = {prompt: self._recall(key) for prompt, key in keys.items()}
-        open_prompts = [prompt for prompt, verdict in known.items() if verdict is None]
-        for start in range(0, len(open_prompts), self.batch):
-            asked = open_prompts[start : start + self.batch]
+        known = {prompt: self._cached(key) for prompt, key in keys.items()}
+        unknown = [prompt for prompt, verdict in known.items() if verdict is None]
+        for start in range(0, len(unknown), self.batch):
+            asked = unknown[start : start + self.batch]
             try:
                 replies = self._replies(asked)
             except EngineError as error:
@@ -96,14 +84,13 @@ class LLMJudge(Judge):
                 break
             for prompt, reply in zip(asked, replies, strict=True):
                 known[prompt] = read_verdict(reply)
-                self._keep(keys[prompt], known[prompt])
+                self._cache(keys[prompt], known[prompt])
         return [known[prompt] for prompt in prompts]
 
     @cached_property
     def _engine(self) -> Engine:
-        options = {}
-        if self.model.startswith("openai:"):
-            options = {"timeout_s": self.timeout_s, "attempts": self.attempts}
+        is_remote = self.model.startswith("openai:")
+        options = {"timeout_s": self.timeout_s, "attempts": self.attempts} if is_remote else {}
         try:
             return open_engine(self.model, **options)
         except EngineError as error:
@@ -123,27 +110,24 @@ class LLMJudge(Judge):
     def _file(self, key: str) -> Path:
         return cache_folder() / "verdicts" / key[:2] / key[2:]
 
-    def _recall(self, key: str) -> bool | None:
-        if not self.remember:
-            return None
+    def _cached(self, key: str) -> bool | None:
         try:
-            return {b"yes": True, b"no": False}.get(self._file(key).read_bytes())
+            return {b"yes": True, b"no": False}.get(self._file(key).read_bytes()) if self.remember else None
         except OSError:
             return None
 
-    def _keep(self, key: str, verdict: bool | None) -> None:
-        """Write the verdict whole or not at all; a cache that cannot be written costs only time."""
-        if verdict is None or not self.remember:
-            return
-        with contextlib.suppress(OSError), whole_file(self._file(key)) as file:
-            file.write(b"yes" if verdict else b"no")
+    def _cache(self, key: str, verdict: bool | None) -> None:
+        """Write the verdict to disk; a cache that cannot be written costs only time."""
+        if verdict is not None and self.remember:
+            with suppress(OSError), whole_file(self._file(key)) as file:
+                file.write(b"yes" if verdict else b"no")
 
 
 def read_verdict(reply: str) -> bool | None:
     """True or False if the reply is plainly a yes or a no, else None.
 
-    The first word decides, after "The answer is" or a closed <think> block if any; it must stand
-    alone or before punctuation, so that "No idea", "Yes or no" and "yes/no" are no verdicts.
+    The first word decides, after "The answer is" or a closed <think> block. Punctuation or nothing must
+    follow it, so that "No idea", "Yes or no" and "yes/no" are no verdicts.
     """
     found = _VERDICT.match(_THOUGHT.sub("", reply))
     if found is None:

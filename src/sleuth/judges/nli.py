@@ -1,88 +1,95 @@
-"""NLI judge: any Hugging Face sequence classifier that knows a label for entailment.
+"""NLI judge: any Hugging Face sequence classifier that has a label for entailment.
 
-Which output means entailment is read from the model's config and never assumed: MNLI models
-exist with it first, second and last. Only the premise is ever truncated, never the claim.
+The model's config says which output means entailment: MNLI models have it first, second or last.
+Only the premise is ever truncated, never the claim.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from sleuth.errors import ConfigError, EngineError, JudgeError
+import numpy as np
+from msgspec import Meta
+
+from sleuth.checked import Checked, NonEmpty, Positive
+from sleuth.encoders.loading import loading
+from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
-
-if TYPE_CHECKING:
-    from sleuth.judges.classifier import Classifier
 
 _ENTAILMENT_LABELS = frozenset(("entailment", "entail", "entails", "entailed"))
 
 
 @dataclass(frozen=True)
-class NLIJudge(Judge):
-    """P(entailment) by a sequence classifier, loaded at the first verdict."""
+class NLIJudge(Checked, Judge):
+    """P(entailment) by a sequence classifier."""
 
-    model: str
+    model: NonEmpty
     """Hugging Face name or local folder, such as "microsoft/deberta-v2-xlarge-mnli"."""
     label: str = ""
     """Name of the entailment label in the model's config; "" = the one called "entailment"."""
-    batch_size: int = 32
-    """Pairs per forward pass, at least 1."""
-    max_length: int = 512
-    """Most tokens of premise and claim together, at least 16; less where the model holds less."""
+    batch_size: Positive = 32
+    """Pairs per forward pass."""
+    max_length: Annotated[int, Meta(ge=16)] = 512
+    """Most tokens of premise and claim together; less if the model has fewer positions."""
     device: str = "auto"
     """"auto", "cpu", "cuda" or another torch device."""
 
-    def __post_init__(self) -> None:
-        if not self.model.strip():
-            raise ConfigError("judge.model is empty: name a sequence classifier or its folder")
-        if self.batch_size < 1 or self.max_length < 16:
-            raise ConfigError(
-                f"judge.batch_size must be at least 1 and judge.max_length at least 16, "
-                f"not {self.batch_size} and {self.max_length}"
-            )
+    def open(self) -> None:
+        """Load the model now. Raises JudgeError if there is none, or it is not a trained NLI model."""
+        _ = self._loaded
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        """See Judge; None for a claim too long for the model, and for a probability that is not a number."""
+        """See Judge; None for a claim of more than half the tokens, and for a probability that is NaN."""
         if not pairs:
             return []
-        classifier, index = self._loaded
+        model, index = self._loaded
+        read = model.tokenizer
+        # The longer text is cut first: a claim of at most half the tokens is never cut.
+        room = (read.model_max_length - read.num_special_tokens_to_add(pair=True)) // 2
+        claims = read([c for _, c in pairs], add_special_tokens=False, truncation=True, max_length=room + 1)
+        options = {"batch_size": self.batch_size, "apply_softmax": True, "show_progress_bar": False}
         try:
-            rows = classifier.probabilities(pairs, self.batch_size, self.max_length)
-        except RuntimeError as error:  # out of memory, a device that went away
+            rows = model.predict(list(pairs), **options)
+        except RuntimeError as error:  # out of memory, or a lost device
             raise JudgeError(f"judge {self.model!r} failed: {str(error).splitlines()[0]}") from error
-        return [_verdict(row, index) for row in rows]
+        fits = (len(claim) <= room for claim in claims["input_ids"])
+        values = np.clip([float(row[index]) for row in rows], 0, 1).tolist()
+        return [v if fit and np.isfinite(v) else None for v, fit in zip(values, fits, strict=True)]
 
     @cached_property
-    def _loaded(self) -> tuple[Classifier, int]:
+    def _loaded(self) -> tuple[Any, int]:
+        """The sentence-transformers CrossEncoder in float32, and its output for entailment."""
         try:
-            from sleuth.judges.classifier import Classifier
+            with loading(self.model, f"judge {self.model!r}", "dense") as options:
+                from sentence_transformers import CrossEncoder
 
-            classifier = Classifier.load(self.model, self.device)
-        except ModuleNotFoundError as error:
-            raise JudgeError(
-                f"{error.name} is not installed: pip install '.[train]' in the Sleuth checkout"
-            ) from error
+                device = None if self.device == "auto" else self.device
+                model = CrossEncoder(self.model, device=device, model_kwargs={"dtype": "float32"}, **options)
         except EngineError as error:
             raise JudgeError(str(error)) from error
-        return classifier, entailment_index(classifier.labels, self.label, self.model)
+        config, tokenizer = model.model.config, model.tokenizer
+        architecture = (config.architectures or [""])[0]
+        if not architecture.endswith("ForSequenceClassification"):
+            # The classifier's weights would be random numbers, and so would the verdicts.
+            raise JudgeError(f"{self.model!r} is not a trained classifier: its config names {architecture!r}")
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+            config.pad_token_id = tokenizer.pad_token_id
+        positions = getattr(config, "max_position_embeddings", self.max_length)
+        tokenizer.model_max_length = min(self.max_length, tokenizer.model_max_length, positions)
+        labels = {int(index): str(name) for index, name in config.id2label.items()}
+        return model.eval(), entailment_index(labels, self.label, self.model)
 
 
 def entailment_index(labels: dict[int, str], label: str, model: str) -> int:
-    """The output that means entailment; JudgeError unless exactly one label is `label` (or says so itself)."""
+    """The output that means entailment. Raises JudgeError unless exactly one label is `label`, or an entailment's."""
     wanted = frozenset((label.strip().lower(),)) if label.strip() else _ENTAILMENT_LABELS
     found = [index for index, name in labels.items() if name.strip().lower() in wanted]
     if len(found) != 1 or len(labels) < 2:
         known = ", ".join(labels[index] for index in sorted(labels))
-        what = f"label {label!r}" if label.strip() else "one label for entailment"
-        raise JudgeError(f"judge {model!r} does not have {what}; its labels are {known}: set judge.label")
+        missing = f"label {label!r}" if label.strip() else "one label for entailment"
+        raise JudgeError(f"judge {model!r} does not have {missing}; its labels are {known}: set judge.label")
     return found[0]
-
-
-def _verdict(row: Any, index: int) -> float | None:
-    if row is None or not math.isfinite(row[index]):
-        return None
-    return min(1.0, max(0.0, float(row[index])))

@@ -1,7 +1,7 @@
-"""Small judge: all-MiniLM-L6-v2 (22 M parameters) fine-tuned on labelled pairs on this machine.
+"""Small judge: all-MiniLM-L6-v2 (22 M parameters), fine-tuned on labelled pairs on this machine.
 
-No small NLI model comes in a package, so it is made once by `sleuth judge train` and found by
-path or in the cache folder. Its weights are never part of the repository.
+No package contains a small NLI model, so `sleuth judge train` makes one, in the cache folder unless
+another place is named. Its weights are never part of the repository.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from sleuth.judges.base import Judge
 from sleuth.judges.nli import NLIJudge
 from sleuth.storage import cache_folder
 
-COMMAND = "sleuth judge train PAIRS.jsonl"
-"""Makes the judge."""
-
 
 @dataclass(frozen=True)
 class SmallJudge(Judge):
     """The judge trained on this machine."""
 
     model: str = ""
-    """Its folder; "" = where `sleuth judge train` leaves it."""
+    """Its folder; "" = the default of `sleuth judge train`."""
+
+    def open(self) -> None:
+        """Load the model now. Raises JudgeError if there is none."""
+        self._judge.open()
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """See Judge."""
@@ -36,9 +37,9 @@ class SmallJudge(Judge):
         folder = Path(self.model).expanduser() if self.model else default_folder()
         if (folder / "config.json").is_file():
             return NLIJudge(str(folder))
-        raise JudgeError(f"no trained judge in {folder}: make it with '{COMMAND} -o {folder}'")
+        raise JudgeError(f"no trained judge in {folder}: run 'sleuth judge train PAIRS.jsonl -o {folder}'")
 
 
 def default_folder() -> Path:
-    """Where the trained judge lies unless another place is named."""
+    """Folder of the trained judge unless another is named."""
     return cache_folder() / "small-judge"

@@ -1,6 +1,6 @@
 """sleuth judge: train the small entailment judge, or measure any judge, on labelled pairs.
 
-Rows: {"premise", "hypothesis", "label"}, one JSON object a line; see sleuth.judges.labelled.
+Rows are JSON lines {"premise", "hypothesis", "label"}; see sleuth.judges.labelled.
 """
 
 from __future__ import annotations
@@ -32,26 +32,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _train(arguments: argparse.Namespace) -> int:
-    from sleuth.errors import JudgeError
     from sleuth.judges.labelled import read_pairs
     from sleuth.judges.small import default_folder
+    from sleuth.judges.tuning import JudgeTraining, train_judge
 
-    pairs = [pair for path in arguments.data for pair in read_pairs(path)]
-    try:
-        from sleuth.judges.fine_tuning import JudgeTraining, train_judge
-    except ModuleNotFoundError as error:
-        raise JudgeError(
-            f"{error.name} is not installed: pip install '.[train]' in the Sleuth checkout"
-        ) from error
+    files = {str(path): read_pairs(path) for path in arguments.data}
     folder = arguments.output or default_folder()
-    train_judge(pairs, folder, JudgeTraining(epochs=arguments.epochs, seed=arguments.seed))
-    print(f"judge trained on {len(pairs)} pairs: {folder}")
+    train_judge(files, folder, JudgeTraining(epochs=arguments.epochs, seed=arguments.seed))
+    print(f"judge trained on {sum(map(len, files.values()))} pairs: {folder}")
     return 0
 
 
 def _score(arguments: argparse.Namespace) -> int:
+    from sleuth.judges import open_judge
     from sleuth.judges.labelled import measure, read_pairs
-    from sleuth.judges.opening import open_judge
 
     name = arguments.judge
     judge = open_judge(name)
@@ -68,5 +62,5 @@ def _score(arguments: argparse.Namespace) -> int:
 
 
 def _number(value: float) -> str:
-    """With three decimals; a figure that does not exist, such as the AUC of one class, is a dash."""
+    """Three decimals; a dash for NaN, such as the AUC of one class."""
     return f"{value:.3f}" if math.isfinite(value) else "–"

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sleuth.evaluation.answer_files.file_scores import NamedJudge
     from sleuth.evaluation.answer_files.scores import score_predictions
     from sleuth.evaluation.figures import figure
-    from sleuth.judges.opening import open_judge
+    from sleuth.judges import open_judge
 
     judge = NamedJudge(arguments.judge, open_judge(arguments.judge)) if arguments.judge else None
     scores = score_predictions(arguments.input, arguments.dataset, gold=arguments.gold, judge=judge)
