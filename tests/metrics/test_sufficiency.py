@@ -26,19 +26,8 @@ def test_a_missing_answer_scores_nothing_though_the_labels_are_right() -> None:
 
 
 def test_groups_that_are_no_pair_are_wrong_and_named() -> None:
-    groups = group_scores(
-        [
-            Twin("alone", True, True, 1.0),
-            Twin("two", True, True, 1.0),
-            Twin("two", True, True, 1.0),
-            Twin("three", True, True, 1.0),
-            Twin("three", False, False),
-            Twin("three", False, False),
-        ]
-    )
+    twins = [Twin(name, True, True, 1.0) for name in ("alone", "two", "two", "three")]
+    groups = group_scores([*twins, Twin("three", False, False), Twin("three", False, False)])
     assert groups.incomplete == ("alone", "two", "three")
     assert set(groups.scores.values()) == {0.0}
-
-
-def test_no_questions() -> None:
     assert group_scores([]) == Groups({}, {}, ())

@@ -9,6 +9,7 @@ import hashlib
 import platform
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from importlib import metadata
 from pathlib import Path
@@ -24,16 +25,8 @@ from sleuth.rewards.base import Reward
 from sleuth.rollouts.limits import Limits
 from sleuth.types import Question
 
-PACKAGES = {
-    "sleuth": "sleuth-rag",
-    "torch": "torch",
-    "transformers": "transformers",
-    "tantivy": "tantivy",
-    "numpy": "numpy",
-    "faiss": "faiss-cpu",
-    "httpx": "httpx",
-}
-"""Name in the result → distribution whose version is recorded."""
+PACKAGES = ("torch", "transformers", "tantivy", "numpy", "faiss-cpu", "httpx")
+"""Distributions whose versions are recorded."""
 
 
 def settings_of(
@@ -105,12 +98,10 @@ def describe(part: Any) -> Any:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that are installed, and Sleuth's commit if it runs from a checkout."""
-    found = {"python": platform.python_version()}
-    for name, distribution in PACKAGES.items():
-        try:
-            found[name] = metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            continue
+    found = {"python": platform.python_version(), "sleuth": sleuth.__version__}
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
     folder = Path(sleuth.__file__).parent
     # A package installed into an environment inside somebody's repository is not tracked by it.
     if _git(folder, "ls-files", "--", "."):

@@ -80,23 +80,15 @@ def test_the_table_shows_every_score_that_the_rows_allow(
     assert "n = 125; differences of EM below 8.8 points may be chance" in printed
 
 
-CITED = [
-    {
-        "id": "a",
-        "prediction": "Paris is in France [1].",
-        "answers": ["x"],
-        "passages": ["Paris is in France."],
-    },
-    {
-        "id": "b",
-        "prediction": "Rome is old [1].",
-        "answers": ["x"],
-        "passages": [{"title": "T", "text": "Cats."}],
-    },
-    {"id": "c", "prediction": "No citation here.", "answers": ["x"], "passages": []},
-    {"id": "d", "prediction": None, "answers": ["x"], "passages": ["unread"]},
-    {"id": "e", "prediction": "x", "answers": ["x"]},
+CITED: list[dict[str, Any]] = [
+    {"prediction": "Paris is in France [1].", "passages": ["Paris is in France."]},
+    {"prediction": "Rome is old [1].", "passages": [{"title": "T", "text": "Cats."}]},
+    {"prediction": "No citation here.", "passages": []},
+    {"prediction": None, "passages": ["unread"]},
+    {"prediction": "x"},
 ]
+for row in CITED:
+    row["answers"] = ["x"]
 
 
 def test_citations_are_judged_where_passages_are_given(
