@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from hypothesis import settings
+
+from support.recorded import Recorded, replay
 
 # On a machine that does other work as well, how long one example takes says nothing about the code.
 settings.register_profile("sleuth", deadline=None)
@@ -58,3 +62,23 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.build_model(max_position_embeddings=1024).save_pretrained(folder)
     made.build_tokenizer().save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def recorded() -> Iterator[Callable[..., Recorded]]:
+    """Starts HTTP servers from exchanges; see Recorded."""
+    with ExitStack() as stack:
+        yield lambda *exchanges: stack.enter_context(replay(*exchanges))
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses between attempts in seconds, which are recorded instead of waited for."""
+    made: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        made.append(seconds)
+
+    monkeypatch.setattr("sleuth.retries.time", SimpleNamespace(sleep=made.append, time=time.time))
+    monkeypatch.setattr("sleuth.retries.asyncio", SimpleNamespace(sleep=sleep))
+    return made

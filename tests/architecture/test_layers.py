@@ -15,6 +15,7 @@ LAYERS: list[set[str]] = [
         "concurrency",
         "text",
         "backoff",
+        "retries",
         "checked",
         "errors",
         "scale",

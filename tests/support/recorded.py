@@ -26,7 +26,8 @@ class Request(NamedTuple):
 class Recorded:
     """Exchanges are (method, path, status, body) or (…, headers); the last one of a method and path is repeated.
 
-    A body is bytes, a JSON value, or a function of the request that returns either.
+    A body is bytes, a JSON value, or a function of the request that returns either. A function in place of the
+    status returns status and body.
     """
 
     def __init__(self, exchanges: Sequence[tuple[Any, ...]]) -> None:
@@ -46,7 +47,8 @@ class Recorded:
                     request = Request(self.command, self.path, body, dict(self.headers))
                     recorded.requests.append(request)
                     held = answers.get((self.command, self.path), [(418, b"not recorded")])
-                    status, payload, *rest = held.pop(0) if len(held) > 1 else held[0]
+                    answer = held.pop(0) if len(held) > 1 else held[0]
+                status, payload, *rest = answer[0](request) if callable(answer[0]) else answer
                 if callable(payload):
                     payload = payload(request)
                 data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()

@@ -328,7 +328,7 @@ def test_an_upload_to_an_existing_index(recorded: Any):
     retriever = OpenSearch(url=server.url, collection="wiki")
     assert retriever.upload(PASSAGES[:1]) == 1
     assert not server.sent("PUT", "/wiki")
-    message = r"'wiki': passage 'id0' refused the request: status 400: reason 400"
+    message = r"'wiki' refused the request: status 400: passage 'id0': reason 400"
     with pytest.raises(RetrievalError, match=message):
         retriever.upload(PASSAGES[:1])
     for passages, message in (([], "no passages to upload"), ([Passage("x", "", " ")], "'x' has no text")):

@@ -15,7 +15,7 @@ from typing import Any
 
 from sleuth.encoders.base import joined
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.retrievers.servers.retries import one_line
+from sleuth.retries import one_line
 from sleuth.retrievers.servers.search_engine import SearchEngine, Vectors, bounded, ranked
 from sleuth.retrievers.servers.server import check_url, client_module, read_token
 from sleuth.types import Hit, Passage

@@ -17,14 +17,8 @@ from typing import Any, ClassVar
 from sleuth.checked import Positive
 from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
+from sleuth.retries import TransientError, failure, one_line
 from sleuth.retrievers.fusion import Fusion
-from sleuth.retrievers.servers.retries import (
-    ATTEMPTS,
-    TransientError,
-    failure,
-    one_line,
-    retried,
-)
 from sleuth.retrievers.servers.search_engine import (
     SearchEngine,
     Vectors,
@@ -34,7 +28,7 @@ from sleuth.retrievers.servers.search_engine import (
     marks,
     ranked,
 )
-from sleuth.retrievers.servers.server import check_url, client_module, read_token
+from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, client_module, read_token
 from sleuth.types import Hit, Passage
 
 _CONNECTIONS = 16
@@ -91,7 +85,7 @@ class OpenSearch(SearchEngine):
     def _hits(self, response: Mapping[str, Any]) -> list[Hit]:
         """The hits of one search; raises if it failed or saw only a part of the index."""
         if (status := response.get("status", 200)) != 200:
-            raise failure(self.where, status, response)
+            raise failure(status, response)
         if response["_shards"]["failed"] or response["timed_out"]:
             failed = response["_shards"]["failed"]
             raise RetrievalError(
@@ -160,7 +154,7 @@ class OpenSearch(SearchEngine):
         for item in client.bulk(body=lines, index=self.collection)["items"]:
             done = item["index"]
             if done["status"] not in (200, 201):
-                raise failure(f"{self.where}: passage {done['_id']!r}", done["status"], done)
+                raise failure(done["status"], f"passage {done['_id']!r}: {inside(done, 'error.reason')}")
 
     def _refresh(self) -> None:
         self._call(lambda client: client.indices.refresh(index=self.collection))
@@ -174,17 +168,14 @@ class OpenSearch(SearchEngine):
             try:
                 return request(client)
             except TransportError as error:
-                raise self._failure(error) from error
+                status, info = error.status_code, error.info
+                if isinstance(status, int):
+                    raise failure(status, info or error.error) from error
+                raise TransientError(f"{type(info).__name__}: {info}") from error
             except (SerializationError, KeyError, TypeError, AttributeError) as error:
                 raise RetrievalError(f"{self.where}: unknown answer: {one_line(repr(error))}") from error
 
-        return retried(attempt, self.where, self.attempts)
-
-    def _failure(self, error: Any) -> TransientError | RetrievalError:
-        status, info = error.status_code, error.info
-        if not isinstance(status, int):
-            return TransientError(f"{type(info).__name__}: {info}")
-        return failure(self.where, status, info or error.error)
+        return call(attempt, self.where, self.attempts)
 
     @cached_property
     def _client(self) -> Any:

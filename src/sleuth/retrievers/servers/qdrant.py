@@ -23,17 +23,10 @@ from typing import Any
 from sleuth.checked import Positive, PositiveFloat
 from sleuth.encoders.base import joined
 from sleuth.errors import RetrievalError
+from sleuth.retries import TransientError, decoded, failure, one_line
 from sleuth.retrievers.bm25_index import analysis
-from sleuth.retrievers.servers.retries import (
-    ATTEMPTS,
-    TransientError,
-    decoded,
-    failure,
-    one_line,
-    retried,
-)
 from sleuth.retrievers.servers.search_engine import SearchEngine, Vectors, check_marks, marks, ranked
-from sleuth.retrievers.servers.server import check_url, client_module, read_token
+from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, client_module, read_token
 from sleuth.types import Hit, Passage
 
 WORDS = "words"
@@ -190,11 +183,11 @@ class Qdrant(SearchEngine):
             except ResourceExhaustedResponse as error:
                 raise TransientError(f"status 429: {error}", error.retry_after_s) from error
             except UnexpectedResponse as error:
-                raise failure(self.where, error.status_code or 0, decoded(error.content)) from error
+                raise failure(error.status_code or 0, decoded(error.content)) from error
             except (ValueError, RuntimeError, OSError) as error:
                 raise RetrievalError(f"{self.where} refused the request: {one_line(error)}") from error
 
-        return retried(attempt, self.where, self.attempts)
+        return call(attempt, self.where, self.attempts)
 
     @cached_property
     def _client(self) -> tuple[Any, AbstractContextManager[object]]:

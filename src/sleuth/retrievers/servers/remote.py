@@ -16,16 +16,17 @@ from urllib.parse import urljoin, urlsplit
 from sleuth.checked import Positive
 from sleuth.errors import RetrievalError
 from sleuth.fields import FieldError, as_number, read_passage, shown
-from sleuth.retrievers.servers.retries import (
-    ATTEMPTS,
-    TRANSIENT,
-    TransientError,
-    decoded,
-    failure,
-    retried,
-)
+from sleuth.retries import RefusedError, TransientError, decoded, failure
 from sleuth.retrievers.servers.search_engine import inside
-from sleuth.retrievers.servers.server import ServerRetriever, check_url, client_module, read_token, shown_url
+from sleuth.retrievers.servers.server import (
+    ATTEMPTS,
+    ServerRetriever,
+    call,
+    check_url,
+    client_module,
+    read_token,
+    shown_url,
+)
 from sleuth.types import Hit, Passage
 
 ROUTE = "/retrieve"
@@ -43,16 +44,20 @@ class Remote(ServerRetriever):
 
     def identity(self) -> dict[str, str]:
         """The address, and the retriever that the server describes at `info`, next to its route, if it does."""
-        inner = inside(decoded(self._send("GET", urljoin(self._address, "info")).content), "retriever")
+
+        def about() -> Any:
+            try:
+                return self._send("GET", urljoin(self._address, "info"))
+            except RefusedError:  # another server, which has no such route
+                return None
+
+        inner = inside(call(about, shown_url(self._address), self.attempts), "retriever")
         own = {"retriever": "remote", "url": shown_url(self.url)}
         return own | ({f"of.{key}": str(inner[key]) for key in inner} if isinstance(inner, Mapping) else {})
 
     def _search_batch(self, queries: list[str], k: int) -> list[list[Hit]]:
-        body = {"queries": queries, "topk": k, "return_scores": True}
-        response, name = self._send("POST", self._address, body), shown_url(self._address)
-        answer = decoded(response.content)
-        if response.status_code != 200:
-            raise failure(name, response.status_code, answer)
+        body, name = {"queries": queries, "topk": k, "return_scores": True}, shown_url(self._address)
+        answer = call(lambda: self._send("POST", self._address, body), name, self.attempts)
         lists = inside(answer, "result")
         if not isinstance(lists, list) or len(lists) != len(queries):
             raise RetrievalError(
@@ -64,21 +69,18 @@ class Remote(ServerRetriever):
             raise RetrievalError(f"{name} answered with something else than passages: {error}") from error
 
     def _send(self, method: str, address: str, body: object = None) -> Any:
-        """The response to a request, which is repeated while the server is busy, fails or does not answer."""
-        name, client = shown_url(self._address), self._client
+        """The decoded answer to one attempt."""
+        client = self._client
         import httpx
 
-        def attempt() -> httpx.Response:
-            try:
-                response: httpx.Response = client.request(method, address, json=body)
-            except httpx.HTTPError as error:
-                raise TransientError(f"{type(error).__name__}: {error}") from error
-            status, retry_after = response.status_code, response.headers.get("Retry-After", "")
-            if status in TRANSIENT:
-                raise failure(name, status, decoded(response.content), retry_after)
-            return response
-
-        return retried(attempt, name, self.attempts)
+        try:
+            response = client.request(method, address, json=body)
+        except httpx.HTTPError as error:
+            raise TransientError(f"{type(error).__name__}: {error}") from error
+        answer, status = decoded(response.content), response.status_code
+        if status != 200:
+            raise failure(status, answer, response.headers.get("Retry-After", ""))
+        return answer
 
     @cached_property
     def _address(self) -> str:

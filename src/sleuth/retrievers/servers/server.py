@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from sleuth.checked import Checked, Positive, PositiveFloat
-from sleuth.errors import ConfigError
+from sleuth.errors import ConfigError, RetrievalError
+from sleuth.retries import RefusedError, TransientError, retried
 from sleuth.retrievers.base import Retriever, check_k, check_queries
 from sleuth.retrievers.bm25_index.analysis import valid
 from sleuth.types import Hit
 
+T = TypeVar("T")
+
+ATTEMPTS = 7
+"""Default attempts per request: with pauses that double from 0.5 s they outlast half a minute."""
 _CONCURRENCY = 8
 """Requests of one search that are in flight at a time."""
 
@@ -64,6 +69,16 @@ class ServerRetriever(Checked, Retriever):
     def __getstate__(self) -> dict[str, Any]:
         """The settings only, so that a copy in another process opens its own connection."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+
+def call(attempt: Callable[[], T], name: str, attempts: int) -> T:
+    """The result of `attempt`; RetrievalError if the server, shown as `name`, refuses it or fails `attempts` times."""
+    try:
+        return retried(attempt, attempts)
+    except RefusedError as error:
+        raise RetrievalError(f"{name} refused the request: {error}") from error
+    except TransientError as error:
+        raise RetrievalError(f"{name} failed: {error} (tried {attempts} times)") from error
 
 
 def check_url(url: str) -> None:

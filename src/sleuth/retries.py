@@ -1,14 +1,15 @@
-"""Retries of requests to a server, with exponential backoff and jitter, and one-line messages of its errors."""
+"""Retries of HTTP requests, with exponential backoff, jitter and Retry-After, and one-line messages of errors."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from http.client import responses
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sleuth.errors import DataError, RetrievalError
+from sleuth.errors import DataError
 from sleuth.files import decode_json
 
 if TYPE_CHECKING:
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ATTEMPTS = 7
-"""Default attempts per request: with pauses that double from 0.5 s they outlast half a minute."""
 LONGEST_PAUSE_S = 60.0
 """Upper bound of the pause between two attempts."""
-TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 """HTTP statuses after which the same request may succeed."""
 
 
@@ -33,12 +32,31 @@ class TransientError(Exception):
         self.retry_after_s = retry_after_s
 
 
-def retried(attempt: Callable[[], T], name: str, attempts: int) -> T:
-    """The result of `attempt`, repeated after each TransientError.
+class RefusedError(Exception):
+    """A request that would be refused again."""
 
-    Raises RetrievalError, which shows the server as `name`, after the last of `attempts`.
-    """
-    from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(one_line(reason))
+        self.status = status
+
+
+def retried(attempt: Callable[[], T], attempts: int) -> T:
+    """The result of `attempt`, repeated after each TransientError; the last of `attempts` raises it."""
+    from tenacity import Retrying
+
+    return Retrying(**_policy(attempts), sleep=time.sleep)(attempt)
+
+
+async def retried_async(attempt: Callable[[], Awaitable[T]], attempts: int) -> T:
+    """See `retried`, for a coroutine function."""
+    from tenacity import AsyncRetrying
+
+    return await AsyncRetrying(**_policy(attempts), sleep=asyncio.sleep)(attempt)
+
+
+def _policy(attempts: int) -> dict[str, Any]:
+    """Settings of tenacity: pauses double from 0.5 s and are never shorter than the server asks."""
+    from tenacity import retry_if_exception_type, stop_after_attempt, wait_exponential, wait_random
 
     backoff = wait_exponential(multiplier=0.5) + wait_random(0, 0.5)
 
@@ -47,19 +65,16 @@ def retried(attempt: Callable[[], T], name: str, attempts: int) -> T:
         asked = error.retry_after_s if isinstance(error, TransientError) else 0.0
         return min(max(backoff(state), asked), LONGEST_PAUSE_S)
 
-    stop, transient = stop_after_attempt(attempts), retry_if_exception_type(TransientError)
-    try:
-        return Retrying(stop=stop, wait=pause_s, retry=transient, reraise=True, sleep=time.sleep)(attempt)
-    except TransientError as error:
-        raise RetrievalError(f"{name} failed: {error} (tried {attempts} times)") from error
+    transient = retry_if_exception_type(TransientError)
+    return {"stop": stop_after_attempt(attempts), "wait": pause_s, "retry": transient, "reraise": True}
 
 
-def failure(name: str, status: int, body: object, retry_after: str = "") -> TransientError | RetrievalError:
+def failure(status: int, body: object, retry_after: str = "") -> TransientError | RefusedError:
     """The exception for an HTTP status with a decoded body; `retry_after` is the header of that name."""
     reason = one_line(f"status {status}: {_message(body) or responses.get(status, '')}")
-    if status in TRANSIENT:
-        return TransientError(reason, _seconds(retry_after))
-    return RetrievalError(f"{name} refused the request: {reason}")
+    return (
+        TransientError(reason, _seconds(retry_after)) if status in TRANSIENT else RefusedError(status, reason)
+    )
 
 
 def decoded(content: bytes) -> Any:
@@ -83,12 +98,12 @@ def _seconds(retry_after: str) -> float:
 def _message(body: object) -> object:
     """The error in a decoded body, of several causes the first; empty if the body is."""
     while body and isinstance(body, Mapping | list):
-        keys = ("root_cause", "error", "detail", "reason", "status")
+        keys = ("root_cause", "error", "message", "detail", "reason", "status")
         inner = body if isinstance(body, list) else [body[key] for key in keys if body.get(key)]
         if not inner:
             break
         body = inner[0]
-    return body
+    return body or ""
 
 
 def one_line(message: object) -> str:
