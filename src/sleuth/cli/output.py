@@ -34,13 +34,16 @@ WIDE = 110
 """Columns from which a figure and its interval fit on one line."""
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str = "") -> None:
-    """A table no wider than the terminal; its first column is never cut."""
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str = "", words: int | None = None
+) -> None:
+    """A table no wider than the terminal; its first column is never cut. After `words` columns, numbers are aligned."""
     from rich.table import Table
 
     table = Table(title=as_written(title) if title else None, title_justify="left")
     for index, header in enumerate(headers):
-        table.add_column(as_written(header), no_wrap=index == 0)
+        is_number = words is not None and index >= words
+        table.add_column(as_written(header), justify="right" if is_number else "left", no_wrap=index == 0)
     for row in rows:
         table.add_row(*(as_written(cell) if isinstance(cell, str) else cell for cell in row))
     _console().print(table)

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from sleuth.evaluation.comparing.compare import compare
-from sleuth.evaluation.comparing.tables import Grid, grids, latex, latex_text, markdown, terminal
+from sleuth.evaluation.comparing.tables import Grid, grids, latex, latex_text, markdown
 from sleuth.rollouts.limits import Limits
 
 HOSTILE = r"a|b \\ [x] 100% $y$ _u_ {v} #1 & ~ ^ <i> `c` *z* 'q' \"r\""
@@ -81,13 +80,6 @@ def test_a_markdown_table_keeps_its_columns() -> None:
         assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 4
     assert "b c" in table[3]
     assert lines[-1] == r"- n\*1\*"
-
-
-def test_terminal_text_is_no_markup() -> None:
-    console = Console(width=200, force_terminal=False)
-    with console.capture() as capture:
-        console.print(terminal(Grid("[bold]t", ("figure", "system"), (("[red]EM", "[/]x"),))))
-    assert all(text in capture.get() for text in ("[bold]t", "[red]EM", "[/]x"))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sleuth.cli.output import PIPE_WIDTH, print_json, warn
+from sleuth.cli.output import PIPE_WIDTH, as_written, print_json, print_table, warn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,14 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(comparison: Comparison, tables: Sequence[Grid]) -> None:
     """Stamps, tables and notes on the terminal."""
     from rich.console import Console
-    from rich.text import Text
-
-    from sleuth.evaluation.comparing.tables import terminal
 
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     for stamp in comparison.stamps():
-        console.print(Text(stamp, style="bold red"))
+        console.print(as_written(stamp, "bold red"))
     for grid in tables:
-        console.print(terminal(grid))
+        print_table(grid.headers, grid.rows, title=grid.title, words=grid.words)
     for note in comparison.notes():
-        console.print(Text(f"- {note}"))
+        console.print(as_written(f"- {note}"))

@@ -1,4 +1,4 @@
-"""Tables: grids of text cells, written for the terminal, as Markdown and as LaTeX. Every format escapes the cells.
+"""Tables: grids of text cells, and their Markdown and LaTeX, which escape every cell.
 
 The LaTeX needs booktabs and a Unicode input encoding.
 """
@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sleuth.evaluation.comparing.comparison import MAIN, Comparison, Part
 from sleuth.evaluation.figures import figure, interval, number, p_value
 from sleuth.evaluation.statistics import Estimate
 from sleuth.text import counted
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +99,6 @@ def cell(estimate: Estimate | None, name: str) -> str:
     if estimate is None:
         return number(None, name)
     return f"{number(estimate.value, name)} {interval(estimate, name)}".strip()
-
-
-def terminal(grid: Grid) -> Table:
-    """A rich table; markup in a cell is plain text."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(grid.title), title_justify="left")
-    for index, header in enumerate(grid.headers):
-        table.add_column(header, justify="left" if index < grid.words else "right", no_wrap=index == 0)
-    for row in grid.rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
 
 
 _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~$"})
