@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
-from sleuth.retrievers.bm25_index.index import ENGINE, K1, B, OpenIndex, engine_version
+from sleuth.retrievers.bm25_index.engine import ENGINE, K1, B, engine_version
+from sleuth.retrievers.bm25_index.index import OpenIndex
 from sleuth.types import Hit
 
 SHARE = 16

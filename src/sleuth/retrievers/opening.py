@@ -10,9 +10,10 @@ from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.dense_index.manifest import KIND
+from sleuth.retrievers.dense_index.passage_files.publish import has_lost_manifest, kind_of
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.index_files.manifest import MANIFEST
-from sleuth.retrievers.index_files.publish import DENSE, has_lost_manifest, kind_of
+from sleuth.retrievers.index_files.publish import DENSE
 
 WAYS = ("bm25", "dense", "hybrid")
 """How an index can be searched."""

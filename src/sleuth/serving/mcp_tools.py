@@ -14,7 +14,7 @@ from sleuth import __version__
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.fields import shown
 from sleuth.retrievers.base import Retriever
-from sleuth.retrievers.lookup import PassageLookup
+from sleuth.retrievers.bm25_index.passages import Passages
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -56,7 +56,7 @@ class Document:
     metadata: dict[str, str]
 
 
-def build_server(retriever: Retriever, passages: PassageLookup, top_k: int = TOP_K) -> MCPServer[object]:
+def build_server(retriever: Retriever, passages: Passages, top_k: int = TOP_K) -> MCPServer[object]:
     """The two tools over one index. ConfigError without the extra."""
     try:
         from mcp.server import MCPServer
@@ -85,7 +85,7 @@ def build_server(retriever: Retriever, passages: PassageLookup, top_k: int = TOP
     def fetch(id: str) -> Document:  # noqa: A002 - the argument's name is part of the contract
         """The whole passage with an id that `search` returned."""
         try:
-            passage = passages.get(id)
+            passage = passages.by_id(id)
         except RetrievalError as error:
             raise ToolError(str(error)) from error
         if passage is None:
@@ -97,7 +97,7 @@ def build_server(retriever: Retriever, passages: PassageLookup, top_k: int = TOP
 
 def serve_stdio(retriever: Retriever, index: str) -> None:
     """Serve on standard input and output until the client ends it."""
-    build_server(retriever, PassageLookup(index)).run("stdio")
+    build_server(retriever, Passages(index)).run("stdio")
 
 
 def url_of(name: str) -> str:

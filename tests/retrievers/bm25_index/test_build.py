@@ -1,12 +1,13 @@
-"""Building: bounded duplicates check, one-step replacement, and what is left when a build dies."""
+"""Building: duplicates, one-step replacement, and what a build that fails or is killed leaves."""
 
-import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 
 from sleuth.errors import DataError, RetrievalError
 from sleuth.retrievers.bm25 import open_index
-from sleuth.retrievers.bm25_index import build
-from sleuth.retrievers.bm25_index.build import SeenIds, build_index
+from sleuth.retrievers.bm25_index import distinct, writer
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.bm25_index.distinct import SeenIds
+from sleuth.retrievers.bm25_index.engine import engine_errors, verify_index
 from sleuth.types import Passage
 
 OLD = [Passage("a", "Old", "apple"), Passage("b", "Old", "banana")]
@@ -28,18 +31,25 @@ def found(directory: Path, query: str = "apple") -> list[str]:
 
 
 def leftovers(directory: Path) -> list[str]:
-    return sorted(p.name for p in directory.iterdir() if p.name.startswith((".build-", "index-")))
+    return sorted(p.name for p in directory.iterdir() if p.name.startswith((".build", "index-")))
 
 
-def test_info_and_content_hash(tmp_path: Path):
+def test_info_and_manifest(tmp_path: Path):
     info = build_index(iter(OLD), tmp_path / "deep" / "i")
     assert (info.num_passages, info.num_duplicates, info.duplicates) == (2, 0, ())
-    lines = b'{"id":"a","title":"Old","text":"apple"}\n{"id":"b","title":"Old","text":"banana"}\n'
-    assert info.sha256 == hashlib.sha256(hashlib.sha256(lines).digest()).hexdigest()
-    assert next(info.directory.glob("index-*/passages.jsonl")).read_bytes() == lines
     manifest = json.loads((info.directory / "manifest.json").read_text())
-    assert manifest["num_passages"] == 2
+    assert (manifest["num_passages"], manifest["num_rows"]) == (2, 2)
     assert manifest["sha256"] == info.sha256
+    (folder,) = info.directory.glob("index-*")
+    assert set(manifest["files"]) == {file.name for file in folder.iterdir()}
+
+
+def test_the_hash_depends_on_passages_and_their_order_alone(tmp_path: Path):
+    hashes = {name: build_index(made, tmp_path / name).sha256 for name, made in {
+        "one": OLD, "same": OLD, "turned": OLD[::-1], "other": [OLD[0], Passage("b", "Old", "bananas")],
+    }.items()}  # fmt: skip
+    assert hashes["one"] == hashes["same"]
+    assert len(set(hashes.values())) == 3
 
 
 def test_no_passages(tmp_path: Path):
@@ -74,10 +84,28 @@ def test_seen_ids_are_a_set(chunks: list[list[str]]):
 
 
 def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(build, "CHUNK", 2)
-    told: list[int] = []
-    build_index([*OLD, *NEW, *NEW, Passage("d", "", "")], tmp_path / "i", progress=told.append)
-    assert told == [2, 4, 5]
+    monkeypatch.setattr(distinct, "BATCH", 2)
+    counts: list[int] = []
+    build_index([*OLD, *NEW, *NEW, Passage("d", "", "")], tmp_path / "i", progress=counts.append)
+    assert counts == [2, 4, 5]
+
+
+def test_long_passages_end_batches_early_and_are_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(distinct, "BATCH_CHARACTERS", 1000)
+    monkeypatch.setattr(writer, "COMMIT_CHARACTERS", 3000)
+    counts: list[int] = []
+    passages = (Passage(f"{i}", "", "word " * 100) for i in range(20))
+    build_index(passages, tmp_path / "i", progress=counts.append)
+    assert counts == list(range(2, 21, 2))
+    assert len(open_index(tmp_path / "i").search(["word"], 50)[0]) == 20
+
+
+def test_a_passage_of_a_megabyte(tmp_path: Path):
+    text = " ".join(f"w{i}" for i in range(150_000))
+    build_index([Passage("long", "", text), Passage("short", "", "w149999")], tmp_path / "i")
+    hits = open_index(tmp_path / "i").search(["w149999"], 2)[0]
+    assert [h.passage.id for h in hits] == ["short", "long"]
+    assert hits[1].passage.text == text
 
 
 @pytest.mark.parametrize(
@@ -86,6 +114,7 @@ def test_progress_counts_up_to_all(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (Passage(5, "", ""), "passage 2: id must be text, not 5"),  # type: ignore[arg-type]
         (Passage("x", "", None), "passage 2: text must be text, not None"),  # type: ignore[arg-type]
         (Passage("", "", ""), "passage 2 has no id"),
+        (Passage("é" * 2049, "", ""), "passage 2: id longer than 4096 bytes"),
     ],
 )
 def test_malformed_passage_stops_the_build(tmp_path: Path, passage: Passage, message: str):
@@ -116,7 +145,7 @@ def test_a_build_that_fails_leaves_the_old_index(tmp_path: Path, error: BaseExce
     assert len(leftovers(tmp_path / "i")) == 1
 
 
-# Builds passages x0 … x9999, then says so and waits; after a line on stdin it goes on to the end.
+# Builds passages x0 … x9999, prints "ready", waits for a line on stdin and finishes.
 SLOW_BUILD = """
 import sys
 from sleuth.retrievers.bm25_index.build import build_index
@@ -167,22 +196,79 @@ def test_a_killed_first_build_leaves_no_index(tmp_path: Path):
     assert found(tmp_path / "i") == ["c"]
 
 
-def test_two_builds_at_once_both_end_whole_and_the_last_one_counts(tmp_path: Path):
+def test_a_second_build_waits_for_the_first(tmp_path: Path):
     directory = tmp_path / "i"
     process = start_slow_build(directory)
-    build_index(NEW, directory)
-    assert found(directory) == ["c"]
-    process.communicate("go on\n", timeout=60)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(build_index, NEW, directory)
+        with pytest.raises(TimeoutError):
+            second.result(timeout=0.3)
+        process.communicate("go on\n", timeout=60)
+        assert second.result(timeout=60).num_passages == 1
     assert process.returncode == 0
-    assert found(directory) == ["x0"]
-    assert open_index(directory).identity()["num_passages"] == "10000"
+    assert found(directory) == ["c"]
     assert len(leftovers(directory)) == 1
 
 
-def test_a_build_killed_just_before_the_swap_changes_nothing(tmp_path: Path):
+# Builds in each directory in turn, in a child process that kills itself before its 1st, 2nd, 3rd … step.
+# Prints how many steps a build has.
+MORTAL_BUILDS = """
+import os, signal, sys
+from pathlib import Path
+from sleuth.retrievers.bm25_index import build, writer
+from sleuth.retrievers.index_files import publish
+from sleuth.types import Passage
+
+steps, last = 0, 0
+
+def around(owner, name):
+    real = getattr(owner, name)
+    def wrapped(*arguments, **named):
+        global steps
+        steps += 1
+        if steps == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments, **named)
+    setattr(owner, name, wrapped)
+
+for owner, name in ((writer.IndexWriter, "add"), (writer.IndexWriter, "finish"), (publish, "_sync"),
+                    (Path, "write_bytes"), (Path, "rename"), (Path, "replace"), (publish.shutil, "rmtree")):
+    around(owner, name)
+for last, directory in enumerate(sys.argv[1:], 1):
+    if not (child := os.fork()):
+        build.build_index([Passage("new", "", "apple")], directory)
+        print(steps, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.slow
+def test_a_build_killed_at_any_step_leaves_the_old_index_or_the_new_one(tmp_path: Path):
+    directories = [tmp_path / f"{step}" for step in range(1, 41)]
+    build_index(OLD, tmp_path / "old")
+    for directory in directories:
+        shutil.copytree(tmp_path / "old", directory)
+    command = [sys.executable, "-c", MORTAL_BUILDS, *map(str, directories)]
+    counts = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    assert 10 < int(counts[0]) < 40
+    outcomes = []
+    for directory in directories:
+        verify_index(directory)
+        outcomes.append(found(directory)[0])
+    swap = outcomes.index("new")
+    assert outcomes == ["a"] * swap + ["new"] * (40 - swap)
+    assert 5 < swap < int(counts[0])
+    for directory in directories[swap - 2 : swap + 2]:
+        build_index(NEW, directory)
+        assert found(directory) == ["c"]
+        assert len(leftovers(directory)) == 1
+
+
+def test_what_a_build_killed_just_before_the_swap_left_is_removed(tmp_path: Path):
     build_index(OLD, tmp_path / "i")
     (tmp_path / "i" / "index-orphan").mkdir()
-    (tmp_path / "i" / ".manifest.json.new").write_text('{"gener')
+    (tmp_path / "i" / ".manifest.json").write_text('{"gener')
     assert found(tmp_path / "i") == ["a"]
     build_index(NEW, tmp_path / "i")
     assert found(tmp_path / "i") == ["c"]
@@ -224,3 +310,20 @@ def test_files_are_as_readable_as_any_other(tmp_path: Path):
         os.umask(before)
     modes = {p.name: p.stat().st_mode & 0o777 for p in (tmp_path / "i").rglob("*") if p.is_file()}
     assert set(modes.values()) == {0o644}, modes
+
+
+class PanicException(BaseException):
+    """A class of the name that pyo3 uses."""
+
+
+@pytest.mark.parametrize("error", [ValueError("no\nfile"), OSError("no\nfile"), PanicException("no\nfile")])
+def test_errors_of_tantivy_become_one_line(error: BaseException):
+    with pytest.raises(RetrievalError, match=r"^index: .*no file[^\n]*$"), engine_errors("index"):
+        raise error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), KeyError("x"), RetrievalError("two\nlines")])
+def test_other_errors_pass_unchanged(error: BaseException):
+    with pytest.raises(type(error)) as caught, engine_errors("index"):
+        raise error
+    assert caught.value is error

@@ -22,7 +22,8 @@ from sleuth import __version__
 from sleuth.encoders.base import Encoder, fingerprint, packed, probe
 from sleuth.errors import BusyError, ConfigError, RetrievalError
 from sleuth.lock import FolderLock
-from sleuth.retrievers.bm25_index.build import Distinct
+from sleuth.retrievers.bm25_index.distinct import Distinct
+from sleuth.retrievers.bm25_index.passages import Passages
 from sleuth.retrievers.dense_index import faiss_index, rescoring
 from sleuth.retrievers.dense_index.index import COARSE, SEARCHERS
 from sleuth.retrievers.dense_index.known_vectors import KnownVectors
@@ -42,10 +43,10 @@ from sleuth.retrievers.dense_index.vectors import (
     open_vectors,
     search_exact,
 )
-from sleuth.retrievers.index_files.manifest import check_files, hash_of, read_manifest
-from sleuth.retrievers.index_files.passage_writer import PassageWriter
-from sleuth.retrievers.index_files.passages import PassageReader, passage_files
-from sleuth.retrievers.index_files.publish import ENCODED, linked_or_copied, publish, staging
+from sleuth.retrievers.dense_index.passage_files.manifest import check_files, hash_of
+from sleuth.retrievers.dense_index.passage_files.passage_writer import PassageWriter
+from sleuth.retrievers.dense_index.passage_files.passages import PassageReader
+from sleuth.retrievers.dense_index.passage_files.publish import ENCODED, linked_or_copied, publish, staging
 from sleuth.types import Passage
 
 STEP = 512
@@ -140,15 +141,15 @@ def _store(
 
 
 def _share(index: Path, content: Path) -> tuple[int, str]:
-    """Link the passage files of an index of words, which no build ever changes."""
-    manifest = read_manifest(index)
-    generation = index / manifest.generation
-    check_files(generation, manifest)
-    if not manifest.num_passages:
+    """Copy the passages of an index of words; returns how many, and its hash of them."""
+    passages = Passages(index)
+    if not passages.manifest.num_passages:
         raise RetrievalError(f"index {str(index)!r} holds no passages")
-    for name in passage_files(generation):
-        linked_or_copied(generation / name, content / name)
-    return manifest.num_passages, manifest.sha256
+    with PassageWriter(content) as store:
+        for batch in passages.batches():
+            store.add(list(batch.values()))
+        store.finish()
+    return passages.manifest.num_passages, passages.manifest.sha256
 
 
 def _draft(

@@ -13,7 +13,7 @@ from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.dense_index.manifest import DenseManifest, read_dense_manifest, verified
 from sleuth.retrievers.dense_index.vectors import VECTORS, Vectors, open_vectors
-from sleuth.retrievers.index_files.passages import PassageReader
+from sleuth.retrievers.dense_index.passage_files.passages import PassageReader
 from sleuth.types import Passage
 
 

@@ -8,9 +8,10 @@ from typing import Literal
 
 from sleuth.encoders.base import fingerprint, unpacked
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.index_files import manifest as words
-from sleuth.retrievers.index_files.manifest import MANIFEST, hash_of, read_as
-from sleuth.retrievers.index_files.publish import DENSE
+from sleuth.retrievers.bm25_index.engine import Manifest
+from sleuth.retrievers.dense_index.passage_files.manifest import MANIFEST, hash_of, read_as
+from sleuth.retrievers.dense_index.passage_files.publish import DENSE
+from sleuth.retrievers.index_files.manifest import read_manifest
 
 KIND = "sleuth-dense"
 FORMAT = 2
@@ -66,7 +67,7 @@ def read_dense_manifest(folder: Path) -> DenseManifest:
         manifest = read_as(folder, DenseManifest, KIND, FORMAT)
     except RetrievalError as error:
         try:
-            words.read_manifest(folder)
+            read_manifest(folder, Manifest)
         except RetrievalError:
             raise error from None
         raise RetrievalError(

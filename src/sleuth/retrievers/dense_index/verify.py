@@ -8,10 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.bm25_index.integrity import check_passages, check_places
 from sleuth.retrievers.dense_index.index import OpenDense
 from sleuth.retrievers.dense_index.manifest import DenseManifest, dense_folder, read_dense_manifest
-from sleuth.retrievers.index_files.manifest import MANIFEST, check_files, check_hashes
+from sleuth.retrievers.dense_index.passage_files.manifest import MANIFEST, check_files, check_hashes
 
 
 def verify_vectors(directory: Path, passages: str = "") -> DenseManifest:
@@ -26,8 +25,6 @@ def verify_vectors(directory: Path, passages: str = "") -> DenseManifest:
     if manifest.files.keys() != manifest.hashes.keys():
         raise RetrievalError(f"{folder / MANIFEST}: damaged (hashes); build the index again")
     check_hashes(generation, manifest.hashes)
-    check_passages(generation, manifest)
-    check_places(generation)
     if passages and manifest.sha256 != passages:
         raise RetrievalError(
             f"index {str(directory)!r}: its vectors are of other passages than its words; "

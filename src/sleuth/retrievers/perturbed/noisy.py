@@ -9,14 +9,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 from sleuth.checked import Checked, NonNegative
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
-from sleuth.retrievers.index_files.manifest import read_manifest
-from sleuth.retrievers.index_files.passages import PassageReader
+from sleuth.retrievers.bm25_index.passages import Passages
 from sleuth.text import contains
 from sleuth.types import Hit, Passage, Question
 
@@ -52,7 +50,7 @@ class Noisy(Checked, Around):
 
     def identity(self) -> dict[str, str]:
         """Number and pool of the noise, and the inner retriever's identity."""
-        pool = read_manifest(Path(self.pool)).sha256 if self.noise and self.pool else ""
+        pool = self._pool.manifest.sha256 if self.noise and self.pool else ""
         return {"retriever": "noisy", "noise": str(self.noise), "pool": pool} | self.inner_identity()
 
     def _draw(self, query: str, hits: Sequence[Hit]) -> list[Hit]:
@@ -61,10 +59,10 @@ class Noisy(Checked, Around):
         for number in range(_TRIES * self.noise):
             if len(drawn) == self.noise:
                 break
-            reader, count = self._pool
             digest = hashlib.blake2b(f"{number}\n{query}".encode("utf-8", "backslashreplace"), digest_size=8)
-            passage = reader[int.from_bytes(digest.digest(), "big") % count]
-            if passage.id not in taken and not self._is_relevant(passage):
+            row = int.from_bytes(digest.digest(), "big") % self._pool.manifest.num_rows
+            passage = self._pool.by_row([row]).get(row)  # None if it was deleted
+            if passage and passage.id not in taken and not self._is_relevant(passage):
                 taken.add(passage.id)
                 drawn.append(Hit(passage, 0.0))
         if len(drawn) < self.noise:
@@ -78,11 +76,10 @@ class Noisy(Checked, Around):
         return passage.id in self.question.gold_ids or any(contains(text, a) for a in self.question.answers)
 
     @cached_property
-    def _pool(self) -> tuple[PassageReader, int]:
+    def _pool(self) -> Passages:
         if not self.pool:
             raise RetrievalError("noise needs a pool: set retriever.pool to an index folder")
-        folder = Path(self.pool)
-        manifest = read_manifest(folder)
-        if not manifest.num_passages:
+        passages = Passages(self.pool)
+        if not passages.manifest.num_passages:
             raise RetrievalError(f"{self.pool}: holds no passages to draw noise from")
-        return PassageReader(folder / manifest.generation, manifest.num_passages), manifest.num_passages
+        return passages

@@ -1,4 +1,4 @@
-"""Storing passages in the files that sleuth.retrievers.index_files.passages reads."""
+"""Storing passages in the files that sleuth.retrievers.dense_index.passage_files.passages reads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import BinaryIO
 import msgspec
 import numpy as np
 
-from sleuth.retrievers.index_files.content_hash import ContentHash
-from sleuth.retrievers.index_files.passages import (
+from sleuth.retrievers.dense_index.passage_files.content_hash import ContentHash
+from sleuth.retrievers.dense_index.passage_files.passages import (
     BLOCKS,
     DELETED,
     IDS,
