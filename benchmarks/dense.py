@@ -30,8 +30,8 @@ from sleuth.retrievers.dense_index import faiss_index, rescoring
 from sleuth.retrievers.dense_index.build import CANDIDATES, sample_queries, top
 from sleuth.retrievers.dense_index.index import TIE_ROOM, Searcher, rescored
 from sleuth.retrievers.dense_index.manifest import dense_folder, read_dense_manifest
+from sleuth.retrievers.dense_index.passage_files.passages import PassageReader
 from sleuth.retrievers.dense_index.vectors import VECTORS, Vectors, open_vectors, recall, search_exact
-from sleuth.retrievers.index_files.passages import PassageReader
 
 CODINGS = {"pq-sq8": "", "ivf-sq8": "SQ8"}
 """Backend → how faiss is told to code its vectors; "" = as the dimension asks for."""

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from sleuth.encoders.base import joined
 from sleuth.encoders.minilm import MiniLM, last_states
-from sleuth.retrievers.index_files.manifest import read_manifest
-from sleuth.retrievers.index_files.passages import PassageReader
+from sleuth.retrievers.bm25_index.passages import Passages
 
 SPAN, STRIDE = 24, 6
 """Tokens."""
@@ -55,17 +54,18 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--vectors", type=int, default=1_000_000)
     options = parser.parse_args()
-    manifest = read_manifest(options.index)
-    reader = PassageReader(options.index / manifest.generation, manifest.num_passages)
+    index = Passages(options.index)
     note = options.file.with_suffix(".json")
     passages, rows = json.loads(note.read_text()) if note.exists() else (0, 0)
     start, start_passages = time.perf_counter(), passages
     with options.file.open("r+b" if passages else "wb") as file:
         file.truncate(rows * MiniLM().dimension * 2)
         file.seek(0, 2)
-        while rows < options.vectors and passages < manifest.num_passages:
-            block = range(passages, min(passages + BLOCK, manifest.num_passages))
-            found = [spans(some) for some in states([joined(reader[i]) for i in block]) if len(some)]
+        while rows < options.vectors and passages < index.manifest.num_rows:
+            block = range(passages, min(passages + BLOCK, index.manifest.num_rows))
+            found = [
+                spans(some) for some in states([joined(p) for p in index.by_row(block).values()]) if len(some)
+            ]
             file.write(np.concatenate(found).tobytes())
             file.flush()
             passages, rows = block.stop, rows + sum(map(len, found))

@@ -232,7 +232,7 @@ def around(owner, name):
     setattr(owner, name, wrapped)
 
 for owner, name in ((writer.IndexWriter, "add"), (writer.IndexWriter, "finish"), (publish, "_sync"),
-                    (Path, "write_bytes"), (Path, "rename"), (Path, "replace"), (publish.shutil, "rmtree")):
+                    (Path, "rename"), (Path, "replace"), (publish.shutil, "rmtree")):
     around(owner, name)
 for last, directory in enumerate(sys.argv[1:], 1):
     if not (child := os.fork()):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,7 +41,11 @@ def found(directory: Path, query: str = "apple") -> list[str]:
 
 
 def snapshot(directory: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file() and not p.name.endswith(".lock")}
+    return {
+        str(p.relative_to(directory)): p.read_bytes()
+        for p in directory.rglob("*")
+        if p.is_file() and not p.name.endswith(".lock")
+    }
 
 
 def generations(directory: Path) -> list[str]:
@@ -133,7 +137,8 @@ def test_a_damaged_index_is_not_compacted(directory: Path, monkeypatch: pytest.M
     file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
     with pytest.raises(RetrievalError, match="hash mismatch"):
         open_index(directory)
-    monkeypatch.setattr(manifest, "READ_WHOLE", 0)  # files of a large index are not hashed at opening
+    monkeypatch.setattr(manifest, "READ_WHOLE", 0)
+    monkeypatch.setattr(manifest, "READ_ALWAYS", 0)
     with pytest.raises(RetrievalError, match="hash mismatch"):
         compact_index(directory)
     assert open_index(directory).identity() == before
@@ -217,7 +222,12 @@ def test_many_passages_are_added_and_replaced_at_once(tmp_path: Path):
     counts: list[int] = []
     new = (Passage(f"p{i}", "", f"new{i}") for i in range(4000, 10_000))
     info = add_passages(new, tmp_path / "i", replace=True, progress=counts.append)
-    assert (info.num_passages, info.num_added, info.num_replaced, counts) == (10_000, 6000, 1000, [4096, 6000])
+    assert (info.num_passages, info.num_added, info.num_replaced, counts) == (
+        10_000,
+        6000,
+        1000,
+        [4096, 6000],
+    )
     assert found(tmp_path / "i", "old4000 new4000 old3999 new9999 old4999") == ["p3999", "p4000", "p9999"]
     info = delete_passages((f"p{i}" for i in range(9990)), tmp_path / "i")
     assert (info.num_passages, info.num_deleted) == (10, 9990)

@@ -7,12 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.bm25_index.update import delete_passages
-from sleuth.retrievers.bm25_index.verify import verify_index
-from sleuth.retrievers.dense_index import index as dense_index
-from sleuth.retrievers.dense_index.build import build_dense
+from sleuth.retrievers.bm25_index.engine import verify_index
 from sleuth.retrievers.dense_index.index import OpenDense
 from sleuth.retrievers.dense_index.verify import verify_vectors
 
@@ -37,13 +33,9 @@ def test_a_changed_bit_in_any_file_is_found(index: Path) -> None:
     verify_vectors(index)
 
 
-def test_a_changed_bit_in_any_file_is_found_when_a_small_index_is_opened(
-    index: Path, letters: Encoder
-) -> None:
-    delete_passages(["p1"], index)
-    build_dense(index, index / "dense", letters)
+def test_a_changed_bit_in_any_file_is_found_when_a_small_index_is_opened(index: Path) -> None:
     files = [path for path in index.glob("dense/index-*/*") if path.stat().st_size]
-    assert {"passages.deleted", "vectors.f32"} < {file.name for file in files}
+    assert {"passages.ids", "vectors.f32"} < {file.name for file in files}
     for file in files:
         content = file.read_bytes()
         file.unlink()
@@ -55,29 +47,13 @@ def test_a_changed_bit_in_any_file_is_found_when_a_small_index_is_opened(
     OpenDense(index)
 
 
-def test_of_a_large_index_the_small_files_are_read(
-    index: Path, letters: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    delete_passages(["p1"], index)
-    build_dense(index, index / "dense", letters)
-    monkeypatch.setattr(dense_index, "READ_WHOLE", 0)
-    (deleted,) = index.glob("dense/index-*/passages.deleted")
-    (vectors,) = index.glob("dense/index-*/vectors.f32")
-    vectors.write_bytes(bytes(vectors.stat().st_size))
-    OpenDense(index)
-    deleted.unlink()
-    deleted.write_bytes((1).to_bytes(8, "little"))
-    with pytest.raises(RetrievalError, match=r"passages\.deleted: is not the file that the build wrote"):
-        OpenDense(index)
-
-
 def test_a_changed_bit_in_what_the_manifest_says_of_files_and_encoder(index: Path) -> None:
     path = index / "dense" / "manifest.json"
     manifest = json.loads(path.read_text())
     changed: list[dict[str, object]] = [
         {"files": manifest["files"] | {name: size ^ 1}} for name, size in manifest["files"].items()
     ]
-    changed += [{"files": {"vectors.f32": 128}}, {"hashes": {}}, {"sha256": "0" * 64}, {"num_passages": 5}]
+    changed += [{"files": {"vectors.f32": 128}}, {"hashes": {}}, {"num_passages": 5}]
     probe = manifest["encoder_probe"]
     changed += [{"encoder_probe": probe[:i] + chr(ord(probe[i]) ^ 1) + probe[i + 1 :]} for i in range(20)]
     changed += [{"encoder_fingerprint": "0" * 16}, {"dimension": 9}]

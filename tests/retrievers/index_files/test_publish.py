@@ -1,4 +1,4 @@
-"""Publishing: beside what an index may lie, links and copies, and what is left where it fails."""
+"""Publishing: what may lie in an index directory, file systems without links, and failures."""
 
 import os
 from pathlib import Path
@@ -10,14 +10,14 @@ from sleuth.retrievers.bm25 import open_index
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.bm25_index.update import add_passages
 from sleuth.retrievers.index_files import publish
-from sleuth.retrievers.index_files.publish import has_lost_manifest, linked_or_copied
+from sleuth.retrievers.index_files.publish import is_published
 from sleuth.types import Passage
 
 PASSAGE = Passage("a", "", "apple")
 
 
 @pytest.mark.parametrize("name", [".DS_Store", "._.DS_Store", "Thumbs.db", ".nfs00012", ".directory"])
-def test_what_file_managers_leave_is_nobodys_work(tmp_path: Path, name: str):
+def test_files_of_file_managers_may_stay(tmp_path: Path, name: str):
     (tmp_path / "i").mkdir()
     (tmp_path / "i" / name).write_bytes(b"view")
     build_index([PASSAGE], tmp_path / "i")
@@ -25,52 +25,48 @@ def test_what_file_managers_leave_is_nobodys_work(tmp_path: Path, name: str):
     assert (tmp_path / "i" / name).read_bytes() == b"view"
 
 
-@pytest.mark.parametrize("name", [".git", ".DS_Store.txt", "notes", "_x"])
-def test_what_may_be_somebodys_work_is_not_mixed_with(tmp_path: Path, name: str):
-    (tmp_path / "i").mkdir()
+@pytest.mark.parametrize("name", [".git/config", "notes.txt", "_x", "indexes/a"])
+def test_a_directory_with_other_files_is_refused(tmp_path: Path, name: str):
+    (tmp_path / "i" / name).parent.mkdir(parents=True)
     (tmp_path / "i" / name).write_bytes(b"mine")
-    with pytest.raises(RetrievalError, match="is not an index"):
+    with pytest.raises(RetrievalError, match=f"holds '{name.partition('/')[0]}' and is not an index"):
         build_index([PASSAGE], tmp_path / "i")
+    assert [p.relative_to(tmp_path / "i").as_posix() for p in tmp_path.rglob("*") if p.is_file()] == [name]
 
 
-def no_links(*_: object) -> None:
-    raise OSError(38, "Function not implemented")
+def test_an_index_of_vectors_is_not_replaced_by_words(tmp_path: Path):
+    (tmp_path / "manifest.json").write_text('{"kind": "sleuth-dense"}')
+    with pytest.raises(RetrievalError, match=r"holds 'manifest\.json' and is not an index"):
+        build_index([PASSAGE], tmp_path)
 
 
-def test_a_second_name_or_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "a").write_bytes(b"x")
-    linked_or_copied(tmp_path / "a", tmp_path / "b")
-    assert (tmp_path / "a").samefile(tmp_path / "b")
-    monkeypatch.setattr(os, "link", no_links)
-    linked_or_copied(tmp_path / "a", tmp_path / "c")
-    assert (tmp_path / "c").read_bytes() == b"x"
-    assert not (tmp_path / "a").samefile(tmp_path / "c")
-    with pytest.raises(FileNotFoundError):
-        linked_or_copied(tmp_path / "none", tmp_path / "d")
+def test_an_update_copies_files_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def no_links(*_: object) -> None:
+        raise OSError(38, "Function not implemented")
 
-
-def test_an_index_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "link", no_links)
     build_index([PASSAGE], tmp_path / "i")
     add_passages([Passage("b", "", "apple")], tmp_path / "i")
     assert len(open_index(tmp_path / "i").search(["apple"], 9)[0]) == 2
 
 
-def test_a_lost_manifest_is_told_from_one_not_there_yet(tmp_path: Path):
-    assert not has_lost_manifest(tmp_path / "none")
+def test_published_files_count_without_their_manifest(tmp_path: Path):
+    assert not is_published(tmp_path / "none")
+    assert not is_published(tmp_path)
     build_index([PASSAGE], tmp_path)
-    assert not has_lost_manifest(tmp_path)
     (tmp_path / "manifest.json").unlink()
-    assert has_lost_manifest(tmp_path)
-    (generation,) = tmp_path.glob("index-*")
-    (tmp_path / generation.name.replace("index-", ".build-")).mkdir()  # killed before the manifest was there
-    assert not has_lost_manifest(tmp_path)
+    assert is_published(tmp_path)
 
 
-def test_a_manifest_that_cannot_be_written_leaves_no_files_without_one(
+def test_a_manifest_that_cannot_be_written_leaves_the_old_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(publish, "_NEW_MANIFEST", "no/such/folder")
-    with pytest.raises(RetrievalError, match="No such file"):
-        build_index([PASSAGE], tmp_path / "i")
-    assert not list((tmp_path / "i").glob("index-*"))
+    def full_disk(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    build_index([PASSAGE], tmp_path)
+    monkeypatch.setattr(publish, "whole_file", full_disk)
+    with pytest.raises(RetrievalError, match=r"writing index .* failed: .*No space left"):
+        build_index([Passage("b", "", "banana")], tmp_path)
+    assert open_index(tmp_path).search(["apple"], 1)[0][0].passage == PASSAGE
+    assert len(list(tmp_path.glob("index-*"))) == 1

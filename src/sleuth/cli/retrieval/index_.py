@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from sleuth.retrievers.bm25_index.verify import verify_index
+    from sleuth.retrievers.bm25_index.engine import verify_index
     from sleuth.retrievers.dense_index.verify import verify_vectors
     from sleuth.retrievers.opening import held
 
@@ -141,7 +141,7 @@ def _index(arguments: argparse.Namespace) -> Done:
     corpora = [*open_corpora(arguments.sources), *map(open_wiki18, arguments.wiki18)]
     size = volume(corpora)
     if not arguments.json:
-        _tell_forecast(size, arguments.output, _stored_again(arguments))
+        _tell_forecast(size, arguments.output)
     skipped = _Skipped(is_strict=arguments.strict)
     passages = chain.from_iterable(corpus.passages(skipped) for corpus in corpora)
     with Meter("passages", size.num_passages if size else 0, silent=arguments.json) as meter:
@@ -156,8 +156,6 @@ def _built(
     from sleuth.retrievers.bm25_index.build import build_index
 
     info = build_index(passages, arguments.output, progress=meter.show)
-    if info.num_resumed:
-        warn(f"{info.num_resumed:,} passages had been indexed by a build that did not end, and are kept")
     skipped.tell(info.num_duplicates, info.duplicates)
     summary = {"index": str(arguments.output), "passages": info.num_passages, "skipped": skipped.count}
     line = f"{counted(info.num_passages, 'passage')} indexed in {arguments.output} ({counted(skipped.count, 'record')} skipped)"
@@ -188,19 +186,20 @@ def _added(
 
 def _delete(arguments: argparse.Namespace) -> Done:
     from sleuth.files import lines
+    from sleuth.retrievers.bm25_index.distinct import NAMED
     from sleuth.retrievers.bm25_index.update import delete_passages
 
     ids = arguments.delete
     if ids is None:
         ids = [_decoded(line, number, arguments.delete_file) for number, line in lines(arguments.delete_file)]
     info = delete_passages(ids, arguments.output)
-    if info.num_unknown:
-        warn(f"{counted(info.num_unknown, 'id')} of no passage: {', '.join(info.unknown)}")
+    if info.unknown:
+        warn(f"{counted(len(info.unknown), 'id')} of no passage: {', '.join(info.unknown[:NAMED])}")
     summary = {
         "index": str(arguments.output),
         "passages": info.num_passages,
         "deleted": info.num_deleted,
-        "unknown": info.num_unknown,
+        "unknown": len(info.unknown),
     }
     line = f"{counted(info.num_deleted, 'passage')} deleted from {arguments.output}; it holds {info.num_passages:,}"
     return summary, line, info.sha256
@@ -227,14 +226,7 @@ def _decoded(line: bytes, number: int, path: Path) -> str:
         raise DataError(f"{path}:{number}: id: not UTF-8") from None
 
 
-def _stored_again(arguments: argparse.Namespace) -> int:
-    """Bytes of passages in the index that are written a second time where others are added."""
-    from sleuth.retrievers.bm25_index.update import bytes_stored_again
-
-    return bytes_stored_again(arguments.output) if arguments.add or arguments.replace else 0
-
-
-def _tell_forecast(size: Volume | None, output: Path, stored_again: int) -> None:
+def _tell_forecast(size: Volume | None, output: Path) -> None:
     """What the work will take, and whether the disk has room for it."""
     from sleuth.retrievers.bm25_index.forecast import forecast, free_bytes
 
@@ -243,9 +235,9 @@ def _tell_forecast(size: Volume | None, output: Path, stored_again: int) -> None
     needed, free = forecast(size.num_passages, size.num_bytes), free_bytes(output)
     warn(
         f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: takes up to {_shown(needed.memory)} "
-        f"of memory and {_shown(needed.disk + stored_again)} of disk, of which {_shown(free)} are free"
+        f"of memory and {_shown(needed.disk)} of disk, of which {_shown(free)} are free"
     )
-    _warn_of_little_room(needed.disk + stored_again, free, output)
+    _warn_of_little_room(needed.disk, free, output)
 
 
 def _tell_vector_forecast(num_passages: int, dimension: int, arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.bm25_index.analysis import valid
+from sleuth.text import valid_unicode
 from sleuth.types import Passage
 
 BATCH = 4096
@@ -64,11 +64,11 @@ def _checked(passage: Passage, number: int) -> Passage:
             raise RetrievalError(f"passage {number}: {name} must be text, not {value!r}")
     if not passage.id:
         raise RetrievalError(f"passage {number} has no id, so nothing could cite it")
-    if len(passage.id) > LONGEST_ID // 4 and len(valid(passage.id).encode()) > LONGEST_ID:
+    if len(passage.id) > LONGEST_ID // 4 and len(valid_unicode(passage.id).encode()) > LONGEST_ID:
         raise RetrievalError(f"passage {number}: id longer than {LONGEST_ID} bytes: {passage.id[:60]!r}…")
     if passage.id.isascii() and passage.title.isascii() and passage.text.isascii():
         return passage
-    return Passage(valid(passage.id), valid(passage.title), valid(passage.text))
+    return Passage(valid_unicode(passage.id), valid_unicode(passage.title), valid_unicode(passage.text))
 
 
 class SeenIds:

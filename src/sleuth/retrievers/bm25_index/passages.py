@@ -50,7 +50,9 @@ class Passages:
         with engine_errors(self._where):
             for start in range(0, len(rows), MOST_CLAUSES):
                 some = [int(row) for row in rows[start : start + MOST_CLAUSES]]
-                clauses = [(Occur.Should, Query.term_query(self._schema, "row", row, "basic")) for row in some]
+                clauses = [
+                    (Occur.Should, Query.term_query(self._schema, "row", row, "basic")) for row in some
+                ]
                 hits = self._searcher.search(Query.boolean_query(clauses), len(some), count=False).hits
                 addresses = [address for _, address in hits]
                 places = self._searcher.fast_field_values("row", addresses)
@@ -78,9 +80,7 @@ class Passages:
                 query = Query.range_query(
                     self._schema, "row", FieldType.Unsigned, start, start + size, include_upper=False
                 )
-                found = self._searcher.search(
-                    query, size, count=False, order_by_field="row", order=Order.Asc
-                )
+                found = self._searcher.search(query, size, count=False, order_by_field="row", order=Order.Asc)
                 hits: list[tuple[int, DocAddress]] = found.hits
             yield hits
 

@@ -35,6 +35,10 @@ from sleuth.retrievers.dense_index.manifest import (
     read_dense_manifest,
     verified,
 )
+from sleuth.retrievers.dense_index.passage_files.manifest import check_files, hash_of
+from sleuth.retrievers.dense_index.passage_files.passage_writer import PassageWriter
+from sleuth.retrievers.dense_index.passage_files.passages import PassageReader
+from sleuth.retrievers.dense_index.passage_files.publish import ENCODED, linked_or_copied, publish, staging
 from sleuth.retrievers.dense_index.vectors import (
     HALF_VECTORS,
     VECTORS,
@@ -43,10 +47,6 @@ from sleuth.retrievers.dense_index.vectors import (
     open_vectors,
     search_exact,
 )
-from sleuth.retrievers.dense_index.passage_files.manifest import check_files, hash_of
-from sleuth.retrievers.dense_index.passage_files.passage_writer import PassageWriter
-from sleuth.retrievers.dense_index.passage_files.passages import PassageReader
-from sleuth.retrievers.dense_index.passage_files.publish import ENCODED, linked_or_copied, publish, staging
 from sleuth.types import Passage
 
 STEP = 512
@@ -134,7 +134,7 @@ def _store(
     with PassageWriter(content) as store:
         for chunk in distinct:
             store.add(chunk)
-            tell("passages", distinct.num_taken, 0)
+            tell("passages", distinct.num_read, 0)
         if not store.count:
             raise RetrievalError(f"no passages to index for {str(directory)!r}")
         return store.count, store.finish(), distinct.num_duplicates

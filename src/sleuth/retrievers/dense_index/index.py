@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.dense_index import faiss_index, rescoring
 from sleuth.retrievers.dense_index.manifest import DenseManifest, dense_folder, read_dense_manifest, verified
-from sleuth.retrievers.dense_index.vectors import VECTORS, Found, open_vectors, rounded, search_exact
 from sleuth.retrievers.dense_index.passage_files.manifest import READ_WHOLE, check_files
 from sleuth.retrievers.dense_index.passage_files.passages import BLOCKS, DELETED, PARTS, PassageReader
+from sleuth.retrievers.dense_index.vectors import VECTORS, Found, open_vectors, rounded, search_exact
 from sleuth.types import Hit
 
 if TYPE_CHECKING:

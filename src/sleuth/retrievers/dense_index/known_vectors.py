@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.dense_index.manifest import DenseManifest, read_dense_manifest, verified
-from sleuth.retrievers.dense_index.vectors import VECTORS, Vectors, open_vectors
 from sleuth.retrievers.dense_index.passage_files.passages import PassageReader
+from sleuth.retrievers.dense_index.vectors import VECTORS, Vectors, open_vectors
 from sleuth.types import Passage
 
 

@@ -18,6 +18,8 @@ from sleuth.errors import RetrievalError
 MANIFEST = "manifest.json"
 READ_WHOLE = 16 << 20
 """Largest index, in bytes, whose files are hashed at every opening; that takes milliseconds."""
+READ_ALWAYS = 64 << 10
+"""Largest file, in bytes, that is hashed at every opening: on a damaged meta.json tantivy aborts the process."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +73,8 @@ def read_manifest(directory: Path, shape: type[M]) -> M:
 def check_files(directory: Path, manifest: IndexManifest, *, thorough: bool = False) -> Path:
     """Return the generation folder after comparing its files with the manifest.
 
-    Sizes are always compared, since reading beyond the end of a mapped file kills the process. Hashes
-    are compared if `thorough` or if the index has at most READ_WHOLE bytes. Raises RetrievalError.
+    Sizes are always compared, since reading beyond the end of a mapped file kills the process. Hashes of
+    large files are compared if `thorough` or if the index is small. Raises RetrievalError.
     """
     folder = directory / manifest.generation
     for name, (size, _) in manifest.files.items():
@@ -82,8 +84,9 @@ def check_files(directory: Path, manifest: IndexManifest, *, thorough: bool = Fa
             raise RetrievalError(f"{folder / name}: missing; build the index again") from None
         if found != size:
             raise RetrievalError(f"{folder / name}: {found} bytes, not {size}; build the index again")
-    if thorough or sum(size for size, _ in manifest.files.values()) <= READ_WHOLE:
-        for name in manifest.files:
+    thorough = thorough or sum(size for size, _ in manifest.files.values()) <= READ_WHOLE
+    for name, (size, _) in manifest.files.items():
+        if thorough or size <= READ_ALWAYS:
             check_file(directory, manifest, name)
     return folder
 

@@ -13,8 +13,8 @@ from functools import cached_property
 from sleuth.checked import Checked, NonNegative
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
-from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.bm25_index.passages import Passages
+from sleuth.retrievers.given import GivenParagraphs
 from sleuth.text import contains
 from sleuth.types import Hit, Passage, Question
 
