@@ -27,7 +27,7 @@ quick: $(VENV)/.test
 
 ## make test-modes   the fast numeric tests with either arithmetic that precision "auto" may mean, on one thread and on
 ##                   two, in random order
-NUMERIC := tests/engines tests/algorithms tests/training tests/rollouts tests/test_experiment.py
+NUMERIC := $(wildcard tests/engines tests/algorithms tests/training tests/rollouts tests/episodes tests/test_experiment.py)
 test-modes: $(VENV)/.test
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2 --auto-precision bfloat16 --random-order $(NUMERIC)
 	OMP_NUM_THREADS=2 $(BIN)/python -m pytest -m "not slow" -n 2 --auto-precision float32 --random-order $(NUMERIC)

@@ -1,4 +1,4 @@
-"""The import direction is a test, not a wish: a room imports only rooms on lower layers."""
+"""Import direction: a room imports only rooms on lower layers."""
 
 from __future__ import annotations
 
@@ -97,9 +97,8 @@ def test_every_room_has_a_layer():
     assert {room_of(path) for path in FILES} <= set(LEVEL)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_downward(path: Path):
-    assert upward(path) == []
+def test_imports_point_downward():
+    assert [fault for path in FILES for fault in upward(path)] == []
 
 
 def test_a_planted_upward_import_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -110,21 +109,15 @@ def test_a_planted_upward_import_is_found(tmp_path: Path, monkeypatch: pytest.Mo
     assert upward(planted) == ["bad.py:2: retrievers imports training"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_heavy_libraries_stay_in_their_rooms(path: Path):
-    for module, line in imports(path):
-        allowed = HEAVY.get(module.split(".")[0])
-        assert allowed is None or room_of(path) in allowed, f"{path.name}:{line}: {module}"
+def test_heavy_libraries_stay_in_their_rooms():
+    for path in FILES:
+        for module, line in imports(path):
+            allowed = HEAVY.get(module.split(".")[0])
+            assert allowed is None or room_of(path) in allowed, f"{path}:{line}: {module}"
 
 
 def test_no_file_is_named_for_nothing():
     assert not [p.name for p in FILES if p.stem in {"utils", "util", "common", "helpers", "misc", "core"}]
-
-
-def test_no_relative_imports():
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: relative import"
 
 
 def test_no_pickle_and_no_eval():

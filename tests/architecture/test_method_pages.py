@@ -1,4 +1,4 @@
-"""Every method has its page, and what a page says about the code is so."""
+"""Pages of the methods: each exists, and the code and recipes that it names exist."""
 
 import re
 from pathlib import Path
