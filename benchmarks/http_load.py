@@ -1,8 +1,7 @@
-"""A load generator that costs little: whole requests made beforehand, kept connections, no HTTP library.
+"""A load generator with little overhead: requests are made in advance, connections kept, no HTTP library used.
 
-What it measures is the server: one request takes the client 20 to 80 µs, the more the fewer are answered
-at a time; a quarter of what our server takes or less, and on a core of its own. Every connection sends its
-next request as soon as the one before is answered in full.
+One request costs the client 20 to 80 µs, a quarter of the server's time or less, so the figures are the server's.
+Every connection sends its next request as soon as the response to the last one is complete.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _HEAD_END = b"\r\n\r\n"
 _CHUNK = 1 << 18
 _SILENCE_S = 60
-"""A server that says nothing for so long has failed."""
+"""Seconds without any response after which the server has failed."""
 
 
 @dataclass
@@ -26,16 +25,16 @@ class _Connection:
     socket: socket.socket
     received: bytearray = field(default_factory=bytearray)
     length: int = 0
-    """Of the whole answer; 0 = its head is not here yet."""
+    """Bytes of the whole response; 0 until its head has arrived."""
     sent_at: float = 0.0
 
 
 def hammer(
     address: tuple[str, int], requests: Sequence[bytes], connections: int
 ) -> tuple[float, list[float]]:
-    """Send all requests over so many connections: seconds in all, and of each answer.
+    """Send all requests over the connections; returns total seconds, and the seconds of each response.
 
-    RuntimeError if an answer is not 200, a connection is closed, or the server falls silent.
+    Raises RuntimeError if a status is not 200, a connection is closed, or the server stops responding.
     """
     seconds: list[float] = []
     waiting = iter(requests)
@@ -62,7 +61,7 @@ def hammer(
 
 
 def ask(address: tuple[str, int], request: bytes) -> bytes:
-    """One request on a connection of its own; the body of its answer, which must be 200."""
+    """The body of the response, with status 200, to one request on a connection of its own."""
     with socket.create_connection(address, timeout=_SILENCE_S) as connected:
         connection = _Connection(connected)
         connected.sendall(request)
@@ -82,7 +81,7 @@ def _send(connection: _Connection, waiting: Iterator[bytes]) -> None:
 
 
 def _receive(connection: _Connection) -> bool:
-    """Take what has come; whether the answer is whole."""
+    """Read available bytes; returns whether the response is complete."""
     chunk = connection.socket.recv(_CHUNK)
     if not chunk:
         raise RuntimeError("the server closed a connection before it had answered")

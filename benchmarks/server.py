@@ -1,16 +1,16 @@
-"""`sleuth serve-retriever` beside a FastAPI server built as Search-R1's is: requests, and CPU time for them.
+"""`sleuth serve-retriever` and a FastAPI server built like Search-R1's: requests per second and CPU time.
 
 Both serve one BM25 index of synthetic passages (those of bm25.py) to the same client, in turns, in one run.
-The reference has an endpoint that is no coroutine, runs one search per query, and lets pydantic and FastAPI
-read and write the bodies; its searches, its HTTP parser and its event loop are the same as ours. Three loads:
+The reference's endpoint is a plain function that runs one search per query; pydantic and FastAPI read and write
+the bodies. Searches, HTTP parser, event loop and socket options are the same as ours. Three loads:
 
-single    one query a request, 64 connections: rollouts that search on their own (SkyRL, verl)
-batch     8 queries a request, 16 connections
-groups    one query a request, each asked 5 times: the first turn of a GRPO group (our cache counts here only)
+single    one query per request, 64 connections: rollouts that search on their own (SkyRL, verl)
+batch     8 queries per request, 16 connections
+groups    one query per request, each sent 5 times: the first turn of a GRPO group (our cache counts here only)
 
 Where there are two cores or more, the client has one to itself and the servers have the others. CPU seconds
-for 1,000 requests (of the server process, user and system) stay meaningful where other programs take part of
-the cores; requests per second do not. "search" is what the searches alone take of it, without any server.
+for 1,000 requests (of the server process, user and system) are meaningful on a busy machine too; requests per
+second are not: check that both servers used a whole core. "search" is the CPU time of the searches alone.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ def serve_reference(index: str) -> None:
     retrieve.__annotations__["request"] = Query
     app.post("/retrieve")(retrieve)
     listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    # As uvicorn does for an address of its own. Without it, Nagle's algorithm holds back each body for up to 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     print(f"http://127.0.0.1:{listening.getsockname()[1]}/retrieve", flush=True)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
 
@@ -143,8 +145,6 @@ def running(command: list[str]) -> Iterator[Server]:
         url = re.search(r"(http://\S+)/retrieve", process.stdout.readline())
         if not url:
             raise RuntimeError(f"{command} did not start")
-        if "--reference" not in command:
-            process.stdout.readline()  # says that it is ready
         parts = urlsplit(url[1])
         assert parts.hostname is not None
         assert parts.port is not None
@@ -252,7 +252,8 @@ def main() -> None:
         "client_has_a_core": cores > 1,
         "python": platform.python_version(),
         "versions": {
-            name: version(name) for name in ("tantivy", "starlette", "uvicorn", "fastapi", "httptools")
+            name: version(name)
+            for name in ("tantivy", "starlette", "uvicorn", "fastapi", "httptools", "uvloop")
         },
         "search": search,
         "loads": loads,

