@@ -130,7 +130,7 @@ def shared(
 ) -> None:
     """Sleuth's update."""
     from sleuth.algorithms.grpo import GRPO
-    from sleuth.training.update import accumulate_gradients
+    from sleuth.training.update.gradients import accumulate_gradients
     from sleuth.types import Question, Segment, Signal, Trajectory
 
     question = Question("q", "", ())

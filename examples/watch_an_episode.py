@@ -1,11 +1,12 @@
 """One scripted Eval-RAR episode over the World Factbook, segment by segment: who wrote what, and what it earned."""
 
+from sleuth.rollouts.loop import run_episodes
+
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
 from sleuth.experiment import factbook_index
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.bm25 import open_index
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
 from sleuth.types import Question
 
 QUESTION = Question("1", "What is the currency of the country whose capital is Bogotá?", ("Colombian pesos",))

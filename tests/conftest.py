@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -46,10 +47,11 @@ def one_thread() -> Iterator[None]:
 
 
 def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"sleuth_tests_{path.parent.name}", path)
+    spec = importlib.util.spec_from_file_location(f"sleuth_tests_{path.parent.name}_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their own module up by name
     spec.loader.exec_module(module)
     return module
 
@@ -82,3 +84,9 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr("sleuth.retries.time", SimpleNamespace(sleep=made.append, time=time.time))
     monkeypatch.setattr("sleuth.retries.asyncio", SimpleNamespace(sleep=sleep))
     return made
+
+
+@pytest.fixture(scope="session")
+def toy() -> ModuleType:
+    """tests/training/toy.py: the same file is a script for tests that kill it."""
+    return _module(Path(__file__).with_name("training") / "toy.py")

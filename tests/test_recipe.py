@@ -11,13 +11,13 @@ from sleuth.judges.small import SmallJudge
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
+from sleuth.recipes.evo_rag.curriculum import Curriculum
+from sleuth.recipes.evo_rag.reward import EvoRAGReward
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.rerank import Rerank
 from sleuth.rewards.arena import ArenaReward
-from sleuth.rewards.curriculum import Curriculum
 from sleuth.rewards.evinote import EviNoteReward
-from sleuth.rewards.evo_rag import EvoRAGReward
 
 CPU = load_recipe("eval-rar/cpu")
 

@@ -17,9 +17,9 @@ from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.perturbed import PerturbedCurve
 from sleuth.experiment import Experiment
-from sleuth.protocols.evo_rag import EvoRAG
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
+from sleuth.recipes.evo_rag.protocol import EvoRAG
 from sleuth.robustness import KINDS, levels_of, measure_robustness
 
 CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]

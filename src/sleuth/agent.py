@@ -12,11 +12,12 @@ from pathlib import Path
 
 from sleuth.engines import open_engine
 from sleuth.engines.base import Engine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, DataError, EngineError, RetrievalError
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
+from sleuth.rollouts.run import roll_out
 from sleuth.text import contains, normalise
 from sleuth.types import Hit, Passage, Question, Trajectory
 
@@ -89,13 +90,8 @@ class Agent:
         """Answer several questions side by side, all with the same given passages."""
         if any(not question.strip() for question in questions):
             raise DataError("the question is empty")
-        groups = run_episodes(
-            [asked(text, passages, i) for i, text in enumerate(questions)],
-            protocol=self.recipe.protocol,
-            engine=self.engine,
-            retriever=self.retriever,
-            limits=Limits.of(self.recipe.scale),
-        )
+        world = World(self.recipe.protocol, self.engine, self.retriever, Limits.of(self.recipe.scale))
+        groups = roll_out([asked(text, passages, i) for i, text in enumerate(questions)], world)
         return [Reply(_served(trajectory)) for (trajectory,) in groups]
 
 

@@ -20,23 +20,24 @@ from sleuth import factbook
 from sleuth.corpora import open_corpus
 from sleuth.datasets import load_questions
 from sleuth.engines.base import Engine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.evaluation.result import Evaluation
-from sleuth.evaluation.runner import Progress, evaluate
+from sleuth.evaluation.runner import Origin, Progress, evaluate
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import open_index
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.rollouts.demonstrate import demonstrate
-from sleuth.rollouts.limits import Limits
 from sleuth.storage import cache_folder
 from sleuth.types import Question, Trajectory
 
 if TYPE_CHECKING:
-    from sleuth.training.log import RunLog
-    from sleuth.training.phase import Evaluate, TrainResult
     from sleuth.training.policy import Policy
-    from sleuth.training.stopping import Stop
+    from sleuth.training.runs.log import RunLog
+    from sleuth.training.runs.phase import Evaluate, TrainResult
+    from sleuth.training.runs.stopping import Stop
 
 Say = Callable[[str], None]
 """Receives one line for a person."""
@@ -61,12 +62,16 @@ class Experiment:
     """Whether evaluations are held against the training questions, which must then be readable."""
     say: Say = field(default=print)
     perturbation: dict[str, str] = field(default_factory=dict)
-    """What was changed on purpose about questions or passages; part of the settings of every evaluation."""
+    """What was changed on purpose (a robustness run); part of the settings of every evaluation."""
 
-    @cached_property
-    def limits(self) -> Limits:
-        """Bounds of every episode."""
-        return Limits.of(self.recipe.scale)
+    @property
+    def world(self) -> World:
+        """What episodes live in, with the model in training, decoding greedily."""
+        return self.world_of(self.engine)
+
+    def world_of(self, engine: Engine) -> World:
+        """What episodes live in, with any engine."""
+        return World(self.recipe.protocol, engine, self.retriever, Limits.of(self.recipe.scale))
 
     @cached_property
     def retriever(self) -> Retriever:
@@ -151,21 +156,14 @@ class Experiment:
         return kept
 
     def _demonstrate(self, questions: Sequence[Question], wanted: int) -> tuple[list[Trajectory], int]:
-        """Up to `wanted` demonstrations, and how many questions could not be demonstrated."""
-        return demonstrate(
-            questions,
-            protocol=self.recipe.protocol,
-            retriever=self.retriever,
-            tokenizer=self.engine.tokenizer,
-            limits=self.limits,
-            wanted=wanted,
-        )
+        """Up to `wanted` demonstrations, and how many questions gave none."""
+        return demonstrate(questions, self.world, wanted)
 
     @cached_property
     def log(self) -> RunLog:
         """The open run folder; one process writes it at a time."""
-        from sleuth.training.log import RunLog
-        from sleuth.training.sinks import open_sink
+        from sleuth.training.runs.log import RunLog
+        from sleuth.training.runs.sinks import open_sink
 
         sinks = [open_sink(self.tracker)] if self.tracker else []
         return RunLog(self.folder, sinks=sinks, settings={"recipe": self.recipe.name})
@@ -176,16 +174,14 @@ class Experiment:
             self.log.close()
 
     def open(self) -> None:
-        """Read the questions and open the index, so that what is wrong with them is said before hours of work.
-
-        ConfigError if a checkpoint could be selected on test questions.
-        """
+        """Read the questions and open the index, so that mistakes surface before hours of work."""
         from sleuth.training.selection import check_selection
 
-        check_selection(self.recipe.scale, self.recipe.algorithm)
+        check_selection(self.recipe.scale)
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
-        self.retriever.for_question(self.eval_questions[0]).search(["ready"], 1)
+        self.retriever.identity()
+        self.retriever.for_question(self.eval_questions[0])
 
     def forecast(self) -> str:
         """What training will cost: tokens, memory, time."""
@@ -231,35 +227,21 @@ class Experiment:
         """Supervised fine-tuning on demonstrations."""
         from sleuth.training.warm_start import warm_start
 
-        self.engine.refresh()  # an evaluation's memory is needed for the updates
-        result = warm_start(
-            self.policy, self.demonstrations(), self.recipe.scale, self.log, deadline_s=deadline_s
+        self.engine.release()  # an evaluation's memory is needed for the updates
+        return _uninterrupted(
+            warm_start(self.policy, self.demonstrations(), self.recipe.scale, self.log, deadline_s=deadline_s)
         )
-        self.engine.refresh()
-        return _uninterrupted(result)
 
     def reinforce(self, deadline_s: float | None = None) -> TrainResult:
-        """Reinforcement learning; the policy as it stands becomes the reference policy."""
-        from sleuth.algorithms.dpo import DPO
-        from sleuth.training.alternating import train_alternating
+        """Reinforcement learning; the policy as it is now becomes the reference policy."""
         from sleuth.training.loop import Parts, train
-        from sleuth.training.selection import check_selection
-        from sleuth.training.stopping import Interrupts
+        from sleuth.training.runs.stopping import Interrupts
 
         recipe = self.recipe
-        check_selection(recipe.scale, recipe.algorithm)
-        if recipe.algorithm.needs_reference:
-            self.policy.freeze_reference()
-        parts = Parts(self.train_questions, recipe.protocol, self.retriever, recipe.reward, recipe.algorithm)
+        parts = Parts(self.train_questions, self.world, recipe.reward, recipe.algorithm)
         with Interrupts() as stop:
-            if isinstance(recipe.algorithm, DPO):
-                result = train_alternating(
-                    self.policy, self.engine, parts, recipe.scale, self.log, deadline_s=deadline_s, stop=stop
-                )
-                return _uninterrupted(result)
             result = train(
                 self.policy,
-                self.engine,
                 parts,
                 recipe.scale,
                 self.log,
@@ -271,7 +253,7 @@ class Experiment:
 
     def _while_training(self, stop: Stop) -> Evaluate:
         """Evaluates the policy as it stands, for the curves; given up when someone asks to stop."""
-        from sleuth.training.phase import AbandonedError
+        from sleuth.training.runs.phase import AbandonedError
 
         def check() -> None:
             if stop():
@@ -310,18 +292,19 @@ class Experiment:
                 last = progress.elapsed_s
                 self.say(f"{name}: {progress.line()}")
 
+        if engine is None:
+            self.engine.sync(self.policy)
         return evaluate(
             self.eval_questions,
-            protocol=self.recipe.protocol,
-            engine=engine or self.engine,
-            retriever=self.retriever,
-            limits=self.limits,
+            self.world if engine is None else self.world_of(engine),
+            self.folder / name,
             reward=self.recipe.reward,
-            folder=self.folder / name,
-            rollout_batch=self.recipe.scale.rollout_batch,
-            train_questions=self.train_questions if self.checks_leaks else None,
-            source=self.recipe.scale.eval_data,
-            perturbation=self.perturbation,
+            width=self.recipe.scale.rollout_batch,
+            origin=Origin(
+                self.recipe.scale.eval_data,
+                self.train_questions if self.checks_leaks else None,
+                self.perturbation,
+            ),
             progress=show,
         )
 

@@ -15,10 +15,10 @@ import msgspec
 from sleuth.algorithms import ALGORITHMS
 from sleuth.algorithms.base import Algorithm
 from sleuth.encoders import ENCODERS
+from sleuth.episodes.protocol import AgentProtocol
 from sleuth.errors import ConfigError
 from sleuth.judges import JUDGES
 from sleuth.protocols import PROTOCOLS
-from sleuth.protocols.base import AgentProtocol
 from sleuth.registry import nearest, resolve
 from sleuth.retrievers import RETRIEVERS
 from sleuth.retrievers.base import Retriever
@@ -32,7 +32,7 @@ ROOMS: dict[str, Mapping[str, str]] = {
     "rewards": REWARDS,
     "judges": JUDGES,
     "encoders": ENCODERS,
-    "curricula": {"curriculum": "sleuth.rewards.curriculum:Curriculum"},
+    "curricula": {"curriculum": "sleuth.recipes.evo_rag.curriculum:Curriculum"},
     "algorithms": ALGORITHMS,
     "scales": {"scale": "sleuth.scale:Scale"},
 }

@@ -66,5 +66,13 @@ class Scale(Checked):
     """Steps between evaluations on the dev split, the first before step 1; 0 = only at the end."""
     eval_questions: NonNegative = 0
     """0 = all."""
+    train_questions: NonNegative = 0
+    """Training questions that are used, drawn once by the seed; 0 = all."""
+    dev_questions: NonNegative = 0
+    """Training questions set aside, on whose exact match the best checkpoint is chosen; 0 = keep the last."""
+    dev_every: Positive = 1
+    """Steps between evaluations of the dev questions."""
+    patience: NonNegative = 0
+    """Evaluations of the dev questions without a better one after which training stops; 0 = never."""
     save_every: NonNegative = 50
     seed: int = 0

@@ -169,6 +169,8 @@ class Trajectory:
     seed: int = 0
     fault: str = ""
     """Not empty: something outside the policy failed (retriever, engine); never scored, never trained on."""
+    fork: int = -1
+    """Index of the policy segment at which this episode left another of the same question; -1 = it is whole."""
     malformed: str = ""
     """Not empty: the first way in which the model broke the protocol's grammar."""
     score: Score | None = None

@@ -12,18 +12,16 @@ from typing import Any
 
 import pytest
 
-from sleuth.algorithms.dpo import DPO
 from sleuth.algorithms.grpo import GRPO
-from sleuth.algorithms.pairs import Candidate, best_pair
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.protocol import AgentProtocol
 from sleuth.judges.lexical import LexicalJudge
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
-from sleuth.protocols.base import AgentProtocol
 from sleuth.protocols.direct import ChainOfThought, Direct, ThinkThenAnswer
 from sleuth.protocols.eviomni import EviOmni
-from sleuth.protocols.evo_rag import BACKTRACK, EvoRAG
 from sleuth.protocols.ircot import IRCoT
 from sleuth.protocols.iter_retgen import IterRetGen
 from sleuth.protocols.plain_rag import PlainRAG
@@ -33,15 +31,17 @@ from sleuth.protocols.self_ask import SelfAsk
 from sleuth.protocols.sure import SuRe
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
+from sleuth.recipes.evo_rag.dpo import DPO
+from sleuth.recipes.evo_rag.pairs import Candidate, best_pair
+from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
+from sleuth.recipes.evo_rag.siblings import turn_of
 from sleuth.retrievers.base import Retriever
-from sleuth.rewards.base import Findings
-from sleuth.rollouts.branch import turn_of
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
+from sleuth.rewards.base import Known
 from sleuth.rollouts.transcript import read_transcript
-from sleuth.training.layout import row, unfold
+from sleuth.training.update.layout import rows_of
 from sleuth.types import Hit, Passage, Question, Score, Trajectory
 from support.judges import judge_by
+from support.episodes import run_episodes
 
 GOLD = Passage("g", "Emma", "Emma is a novel that Ann Bell wrote in a cold winter in the north. " * 4)
 OTHER = Passage("o", "Tea", "Tea is a drink that people in many countries make from dried leaves. " * 4)
@@ -180,17 +180,11 @@ def test_environment_tokens_carry_no_loss(name: str):
     trajectory = play(recipe, turns_of(recipe.protocol, "Ann Bell"), (GOLD, OTHER))
     own = [token for _, segment in trajectory.policy_segments() for token in segment.tokens]
     assert trajectory.loss_mask.count(True) == len(own) == trajectory.response_length > 0
-    parts = unfold(trajectory)
-    rows = [made for made in (row(i, part) for i, part in enumerate(parts)) if made is not None]
+    rows = rows_of(0, trajectory)
     assert [made.tokens[target] for made in rows for target in made.targets] == own
     assert not any(target == 0 for made in rows for target in made.targets)
-    if trajectory.has_drops:  # several contexts: trained step by step, or not at all
-        index = next(i for i, _ in trajectory.policy_segments())
-        turn = turn_of(trajectory, index)
-        assert turn.response_length == len(trajectory.segments[index].tokens)
-        return
     group = [trajectory.scored(Score(value, {})) for value in (0.0, 1.0)]
-    for signal in recipe.algorithm.signals([group]):
+    for signal in GRPO().signals([group]):
         assert len(signal.weights) == trajectory.response_length
 
 
@@ -276,8 +270,8 @@ def test_any_transcript_has_a_finite_score_or_a_reason(name: str):
             for _ in range(chance.randint(0, 6))
         ]
         trajectory = read_transcript(recipe.protocol, chance.choice(ASKED), turns)
-        findings = [Findings("x", "y", 0.5)] if chance.random() < 0.5 else None
-        (result,) = recipe.reward.score([trajectory], findings=findings)
+        known = Known("x", "y", 0.5) if chance.random() < 0.5 else Known()
+        (result,) = recipe.reward.given(known).score([trajectory])
         assert result.invalid or math.isfinite(result.total), turns
         assert [a.segment for a in trajectory.actions] == [i for i, _ in trajectory.policy_segments()]
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
+from sleuth.episodes.limits import Limits
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.answer import AnswerOrEvidenceReward
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
 from sleuth.types import Hit, Passage, Question, Trajectory
+from support.episodes import run_episodes
 
 PROTOCOL = SearchTags(instruction="Answer.", note="evaluate", invalid_message="\nAgain.\n")
 ATTACKS = [

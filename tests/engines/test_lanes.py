@@ -1,7 +1,8 @@
-"""Contexts divided among threads: the same tokens, groups kept together, failures that stop all."""
+"""Requests of coroutines and threads, divided among lanes: same tokens, cached prefixes, failures that reach their caller."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
@@ -12,11 +13,15 @@ from typing import Any
 import pytest
 import torch
 
+from sleuth.concurrency import run
 from sleuth.engines.base import Completion, Request, Sampling
-from sleuth.engines.lanes import TURNS, Lanes
+from sleuth.engines.lanes import TURNS, Lanes, Ticket
+from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
+from sleuth.engines.turn import Turn
 
 SAMPLING = Sampling(10, 1.0, stop=("e", "a"))
+COUNT = 14
 
 
 @pytest.fixture(params=[2, 3])
@@ -28,144 +33,226 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(before)
 
 
-def openings(count: int = 14) -> list[tuple[int, Request]]:
-    return [(key, Request([3 + (7 * key + i) % 390 for i in range(20 + key)], key)) for key in range(count)]
-
-
-class Episodes:
-    """Two turns each; remembers who answered, and whether two threads ever did at once."""
-
-    def __init__(self, fails_at: int = -1, error: BaseException | None = None) -> None:
-        self.written: dict[int, list[Completion]] = {}
-        self.lanes: dict[int, set[str]] = {}
-        self.overlapped = False
-        self._busy = threading.Lock()
-        self._fails_at, self._error = fails_at, error
-
-    def reply(self, ready: Sequence[tuple[int, Completion]]) -> list[tuple[int, Request]]:
-        self.overlapped |= not self._busy.acquire(blocking=False)
-        try:
-            time.sleep(0.002)
-            return [self._next(key, completion) for key, completion in ready if not self._over(key)]
-        finally:
-            self._busy.release()
-
-    def _over(self, key: int) -> bool:
-        return len(self.written.get(key, ())) == 2
-
-    def _next(self, key: int, completion: Completion) -> tuple[int, Request]:
-        if key == self._fails_at and self._error:
-            raise self._error
-        self.written.setdefault(key, []).append(completion)
-        self.lanes.setdefault(key, set()).add(threading.current_thread().name)
-        return key, Request([*openings()[key][1].tokens, *completion.tokens, 5, 6], 100 + key)
-
-
-def converse(engine: TransformersEngine, episodes: Episodes) -> dict[int, list[Completion]]:
-    engine.converse(openings(), SAMPLING, episodes.reply)
-    return episodes.written
-
-
-def tokens(written: dict[int, list[Completion]]) -> list[list[tuple[int, ...]]]:
-    return [[completion.tokens for completion in written[key]] for key in sorted(written)]
-
-
 @pytest.fixture
 def engine(llama: Any, hf_tokenizer: Any) -> TransformersEngine:
     return TransformersEngine(llama, hf_tokenizer)
 
 
+def prompt(key: int) -> list[int]:
+    return [3 + (7 * key + i) % 390 for i in range(20 + key)]
+
+
+async def episode(engine: TransformersEngine, key: int, sampling: Sampling = SAMPLING) -> list[Completion]:
+    """Two turns, with a pause of the world between them."""
+    first = await engine.sample(Request(prompt(key), key), sampling)
+    await asyncio.sleep(0.002 * (key % 3))
+    again = Request([*prompt(key), *first.tokens, 5, 6], 100 + key)
+    return [first, await engine.sample(again, sampling)]
+
+
+def play(engine: TransformersEngine, order: Sequence[int] = range(COUNT)) -> dict[int, list[Completion]]:
+    async def together() -> list[list[Completion]]:
+        return await asyncio.gather(*(episode(engine, key) for key in order))
+
+    return dict(zip(order, run(together()), strict=True))
+
+
+def decoders(engine: TransformersEngine) -> list[SlotDecoder]:
+    """The engine's decoders; it opens them at its first call."""
+    engine.generate([], SAMPLING)
+    assert engine._lanes is not None
+    return [lane.decoder for lane in engine._lanes.lanes]  # type: ignore[misc]
+
+
+def watched(engine: TransformersEngine, pause_s: float = 0.0) -> list[str]:
+    """Names of the threads that make forward passes from now on."""
+    passes: list[str] = []
+    for decoder in decoders(engine):
+        inner = decoder.forward
+
+        def forward(*inputs: Any, inner: Any = inner) -> Any:
+            passes.append(threading.current_thread().name)
+            time.sleep(pause_s)
+            return inner(*inputs)
+
+        decoder.forward = forward
+    return passes
+
+
 @pytest.mark.parametrize("budget", [1 << 40, 400, 1])
-def test_tokens_do_not_depend_on_the_lanes(
+def test_tokens_depend_on_neither_lanes_nor_budget_nor_order(
     engine: TransformersEngine, llama: Any, hf_tokenizer: Any, threads: int, budget: int
 ) -> None:
     torch.set_num_threads(1)
-    alone = Episodes()
-    expected = converse(TransformersEngine(llama, hf_tokenizer), alone)
+    expected = play(TransformersEngine(llama, hf_tokenizer))
     torch.set_num_threads(threads)
-    assert engine.is_batched
-    assert engine._lanes is not None
-    engine._lanes.budget = budget
-    for _ in range(2):  # the second time from warm caches
-        divided = Episodes()
-        assert tokens(converse(engine, divided)) == tokens(expected)
-        assert {name for lanes in alone.lanes.values() for name in lanes} == {"MainThread"}
-        assert all(len(lanes) == 1 for lanes in divided.lanes.values())  # where its cache is
-        assert len({name for lanes in divided.lanes.values() for name in lanes}) > 1
-        assert not divided.overlapped
-    held = sum(lane.cache.slots * lane.cache.capacity for lane in engine._lanes.decoders)
-    assert budget < 1000 or held <= budget
+    for decoder in decoders(engine):
+        decoder.budget = budget
+    passes = watched(engine)
+    for order in (range(COUNT), range(COUNT - 1, -1, -1)):  # the second time from warm caches
+        found = play(engine, order)
+        for key, completions in expected.items():
+            assert [c.tokens for c in found[key]] == [c.tokens for c in completions]
+    assert len(set(passes)) == threads
+    held = sum(decoder.cache.slots * decoder.cache.capacity for decoder in decoders(engine))
+    assert budget < 1000 or held <= budget * threads
 
 
-def test_few_turns_have_one_lane_and_every_thread(engine: TransformersEngine, threads: int) -> None:
-    used = []
-    engine.converse(
-        openings(TURNS + 1), SAMPLING, lambda ready: used.append(threading.current_thread().name) or []
-    )
-    assert set(used) == {"MainThread"}
+def test_plain_calls_give_what_coroutines_give(engine: TransformersEngine, threads: int) -> None:
+    requests = [Request(prompt(key), key) for key in range(COUNT)]
+    found = [completions[0].tokens for completions in play(engine).values()]
+    assert [c.tokens for c in engine.generate(requests, SAMPLING)] == found
+
+
+def test_plain_calls_work_inside_a_running_event_loop(engine: TransformersEngine) -> None:
+    async def notebook() -> tuple[int, int]:
+        return len(engine.generate([Request(prompt(0))], SAMPLING)), len(play(engine, range(2)))
+
+    assert asyncio.run(notebook()) == (1, 2)
+
+
+def test_the_next_turn_is_decoded_where_its_prefix_is_cached(
+    engine: TransformersEngine, threads: int
+) -> None:
+    play(engine)
     assert engine._lanes is not None
-    assert len(engine._lanes.decoders) == 1
+    for key in range(COUNT):
+        holders = [
+            d for d in decoders(engine) if any(held[: 20 + key] == prompt(key) for held in d.cache.tokens)
+        ]
+        assert len(holders) == 1
+
+
+def turns(count: int) -> list[Turn]:
+    return [Turn(Request([key]), SAMPLING, 99, lambda tokens: "") for key in range(count)]
+
+
+class Idle:
+    """A decoder that is never run."""
+
+    def run(self, take: Any, give: Any) -> None: ...
+
+    def clear(self) -> None: ...
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 50])
-def test_neighbours_stay_together(threads: int, count: int) -> None:
-    lanes = Lanes(lambda *inputs: inputs[0], torch.device("cpu"), torch.no_grad)
-    turns: list[Any] = list(range(count))
-    shares = lanes._divide(turns)
-    assert [turn for share in shares for turn in share] == turns
-    assert len(shares) == max(1, min(threads, count // TURNS))
+def test_neighbours_stay_together(count: int) -> None:
+    lanes = Lanes([Idle(), Idle(), Idle()], 0, torch.no_grad, torch.no_grad)
+    asked = turns(count)
+    shares = [share for _, share in lanes._divide(asked)]
+    assert [turn for share in shares for turn in share] == asked
+    assert len(shares) == max(1, min(3, count // TURNS))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-@pytest.mark.parametrize("error", [ValueError("the world is broken"), KeyboardInterrupt()])
-def test_a_failure_stops_every_lane(engine: TransformersEngine, threads: int, error: BaseException) -> None:
-    with pytest.raises(type(error)) as caught:
-        converse(engine, Episodes(fails_at=9, error=error))
-    assert caught.value is error
+def test_calls_with_other_settings_share_the_batch(engine: TransformersEngine) -> None:
+    async def mixed() -> list[list[Completion]]:
+        settings = [Sampling(6, 0.0), Sampling(9, 1.0), Sampling(4, 0.7, 0.9)]
+        return await asyncio.gather(
+            *(episode(engine, key, sampling) for key, sampling in enumerate(settings))
+        )
+
+    apart = [
+        run(episode(engine, key, s))
+        for key, s in enumerate([Sampling(6, 0.0), Sampling(9, 1.0), Sampling(4, 0.7, 0.9)])
+    ]
+    assert [[c.tokens for c in each] for each in run(mixed())] == [[c.tokens for c in each] for each in apart]
+
+
+def test_a_failed_forward_pass_reaches_its_callers_and_leaves_nothing_stale(
+    engine: TransformersEngine,
+) -> None:
+    expected = [[c.tokens for c in both] for both in play(engine).values()]
+    broken = decoders(engine)[0]
+    inner = broken.forward
+
+    def fails(*inputs: Any) -> Any:
+        raise ValueError("the model is broken")
+
+    broken.forward = fails
+    with pytest.raises(ValueError, match="the model is broken"):
+        play(engine)
+    assert not broken.cache.slots
+    broken.forward = inner
+    assert [[c.tokens for c in both] for both in play(engine).values()] == expected
+
+
+def test_a_cancelled_call_frees_its_slot(engine: TransformersEngine) -> None:
+    passes = watched(engine, pause_s=0.01)
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(engine.sample(Request(prompt(0)), Sampling(200, 1.0)))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(cancelled())
     assert engine._lanes is not None
-    assert all(not lane.cache.slots for lane in engine._lanes.decoders)  # may hold less than they claim
-    assert len(converse(engine, Episodes())) == len(openings())
+    engine._lanes.wait_until_idle()
+    assert 0 < len(passes) < 60
+    assert not any(lane.tickets for lane in engine._lanes.lanes)
 
 
 def test_an_interrupt_stops_every_lane_at_its_next_step(engine: TransformersEngine, threads: int) -> None:
-    assert engine.is_batched
-    assert engine._lanes is not None
-    inner, passes = engine._lanes._forward, []
-
-    def slow(*inputs: Any) -> Any:
-        passes.append(threading.current_thread().name)
-        time.sleep(0.05)
-        return inner(*inputs)
-
-    engine._lanes._forward = slow
+    passes = watched(engine, pause_s=0.05)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    start = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            engine.converse(openings(), Sampling(400, 1.0), lambda ready: [])
+            engine.generate([Request(prompt(key), key) for key in range(COUNT)], Sampling(400, 1.0))
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - start < 10
-    assert len(set(passes)) > 1
-    engine._lanes._forward = inner
-    assert len(converse(engine, Episodes())) == len(openings())
-
-
-def test_lanes_compute_without_gradients(engine: TransformersEngine, threads: int) -> None:
-    assert engine.is_batched
     assert engine._lanes is not None
-    inner, modes = engine._lanes._forward, set()
+    engine._lanes.wait_until_idle()
+    assert len(set(passes)) > 1
+    assert len(passes) < 200
+    assert len(play(engine)) == COUNT
 
-    def forward(*inputs: Any) -> Any:
-        modes.add((threading.current_thread().name, torch.is_grad_enabled()))
-        return inner(*inputs)
 
-    engine._lanes._forward = forward
+def test_lanes_compute_without_gradients_and_restore_training_mode(
+    engine: TransformersEngine, threads: int
+) -> None:
+    modes = set()
+    for decoder in decoders(engine):
+        inner = decoder.forward
+
+        def forward(*inputs: Any, inner: Any = inner) -> Any:
+            modes.add((threading.current_thread().name, torch.is_grad_enabled()))
+            return inner(*inputs)
+
+        decoder.forward = forward
     engine.model.train()
-    converse(engine, Episodes())
+    play(engine)
+    assert engine._lanes is not None
+    engine._lanes.wait_until_idle()
     assert len(modes) > 1
     assert not any(enabled for _, enabled in modes)
     assert engine.model.training
+
+
+def test_slow_callers_do_not_delay_decoding(engine: TransformersEngine) -> None:
+    passes = watched(engine)
+
+    async def slow_and_fast() -> int:
+        first = await engine.sample(Request(prompt(0)), Sampling(2, 1.0))
+        assert first.tokens
+        waits = asyncio.ensure_future(asyncio.sleep(30))  # a search that does not return
+        before = len(passes)
+        await asyncio.gather(*(engine.sample(Request(prompt(k), k), Sampling(40, 1.0)) for k in range(1, 5)))
+        waits.cancel()
+        return len(passes) - before
+
+    assert run(slow_and_fast()) >= 10
+
+
+def test_tickets_of_a_closed_event_loop_are_dropped(engine: TransformersEngine) -> None:
+    decoders(engine)
+    loop = asyncio.new_event_loop()
+    ticket = Ticket(engine._turn(Request(prompt(0)), SAMPLING), loop)
+    loop.close()
+    assert engine._lanes is not None
+    engine._lanes.submit([ticket])
+    engine._lanes.wait_until_idle()
+    assert len(play(engine)) == COUNT

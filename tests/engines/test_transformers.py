@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from sleuth.engines.base import Completion, Message, Request, Sampling
 from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import EngineError
+from sleuth.training.policy import Policy
 
 GREEDY = Sampling(max_new_tokens=10, temperature=0)
 BATCHED = ["llama", "qwen2", "qwen3", "mistral-wide", "mistral-window", "gemma3"]
@@ -19,9 +20,26 @@ SINGLE = ["lfm2"]
 
 
 def slots(engine: TransformersEngine) -> SlotDecoder:
-    assert engine.is_batched
+    assert is_batched(engine)
     assert engine._lanes is not None
-    return engine._lanes.decoders[0]
+    decoder = engine._lanes.lanes[0].decoder
+    assert isinstance(decoder, SlotDecoder)
+    return decoder
+
+
+def is_batched(engine: TransformersEngine) -> bool:
+    """Whether the engine decodes in slots, which it decides when it is first used."""
+    engine.generate([], GREEDY)
+    return engine._is_batched
+
+
+@pytest.fixture(autouse=True)
+def one_lane() -> Iterator[None]:
+    """One thread, so that all turns share one decoder."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def reference(model: Any, context: list[int], count: int) -> list[int]:
@@ -53,7 +71,7 @@ def test_greedy_tokens_are_those_of_generate_over_several_turns(
 ) -> None:
     model = make_model(family)
     engine = TransformersEngine(model, hf_tokenizer)
-    assert engine.is_batched == (family in BATCHED)
+    assert is_batched(engine) == (family in BATCHED)
     rng = random.Random(1)
     growing = contexts(0)
     for _ in range(3):
@@ -91,7 +109,7 @@ def test_slow_path_says_why(
         setattr(model.config, key, value)
     engine = TransformersEngine(model, hf_tokenizer, "odd")
     with pytest.warns(UserWarning, match=f"odd: one sequence at a time.*{reason}"):
-        assert not engine.is_batched
+        assert not is_batched(engine)
 
 
 def test_model_whose_logits_differ_through_the_cache_falls_back(
@@ -117,7 +135,7 @@ def test_model_whose_logits_differ_through_the_cache_falls_back(
     model.forward = forward
     engine = TransformersEngine(model, hf_tokenizer)
     with pytest.warns(UserWarning, match="one sequence at a time"):
-        assert not engine.is_batched
+        assert not is_batched(engine)
 
 
 @pytest.mark.parametrize("sampling", [Sampling(12), Sampling(12, 0.7, 0.8), GREEDY])
@@ -189,7 +207,7 @@ def test_interrupted_call_leaves_nothing_stale(llama: Any, hf_tokenizer: Any) ->
             raise KeyboardInterrupt
         return working(*inputs)
 
-    engine.refresh()
+    engine.release()
     decoder.forward = breaks
     with pytest.raises(KeyboardInterrupt):
         engine.generate(requests, GREEDY)
@@ -239,8 +257,7 @@ def test_small_budget_runs_in_waves_with_the_same_tokens(llama: Any, hf_tokenize
     growing = contexts(6, groups=4, samples=2)
     wide = TransformersEngine(llama, hf_tokenizer)
     for budget in (300, 200, 1, 500):
-        assert engine._lanes is not None
-        engine._lanes.budget = budget
+        decoder.budget = budget
         found = engine.generate([Request(c) for c in growing], GREEDY)
         assert texts(found) == texts(wide.generate([Request(c) for c in growing], GREEDY))
         longest = max(len(c) + 10 for c in growing)
@@ -284,17 +301,21 @@ def test_long_prompt_is_computed_in_pieces(llama: Any, hf_tokenizer: Any) -> Non
         assert list(completion.tokens) == reference(llama, context, 10)[: len(completion.tokens)]
 
 
-def test_new_weights_need_a_refresh_and_get_it(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+def test_a_weight_sync_makes_cached_contexts_unusable(
+    make_model: Callable[..., Any], hf_tokenizer: Any
+) -> None:
     model = make_model(seed=1)
-    engine = TransformersEngine(model, hf_tokenizer)
+    engine, policy = TransformersEngine(model, hf_tokenizer), Policy(model, precision="float32")
+    engine.sync(policy)
     requests = [Request(c) for c in contexts(11)]
     before = engine.generate(requests, GREEDY)
+    engine.sync(policy)
+    assert slots(engine).cache.keys, "equal weights keep the cache"
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(
-                torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0)), alpha=0.1
-            )
-    engine.refresh()
+            noise = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(0))
+            parameter.add_(noise, alpha=0.1)
+    engine.sync(policy)
     assert slots(engine).cache.keys == []
     after = engine.generate(requests, GREEDY)
     assert texts(after) == texts(TransformersEngine(model, hf_tokenizer).generate(requests, GREEDY))
@@ -381,7 +402,7 @@ def test_bad_requests_are_one_line_errors(llama: Any, hf_tokenizer: Any) -> None
 def test_weights_that_are_not_numbers_are_an_error(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
     model = make_model()
     engine = TransformersEngine(model, hf_tokenizer)
-    assert engine.is_batched
+    assert is_batched(engine)
     with torch.no_grad():
         model.lm_head.weight.fill_(float("nan"))
     with pytest.raises(EngineError, match="not finite"):
@@ -428,7 +449,7 @@ def test_peft_model(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
     engine = TransformersEngine(wrapped, hf_tokenizer)
     context = contexts(1)[0]
     (found,) = engine.generate([Request(context)], GREEDY)
-    assert engine.is_batched
+    assert is_batched(engine)
     assert list(found.tokens) == reference(wrapped, context, 10)[: len(found.tokens)]
 
 

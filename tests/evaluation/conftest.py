@@ -11,13 +11,13 @@ import pytest
 
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
 from sleuth.errors import RetrievalError
 from sleuth.evaluation.result import Evaluation
-from sleuth.evaluation.runner import evaluate
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
-from sleuth.rollouts.limits import Limits
 from sleuth.types import Hit, Passage, Question
+from support.episodes import run_evaluation
 
 PROTOCOL = SearchTags(instruction="Q: {question}", invalid_message="\nTry again.\n")
 
@@ -83,9 +83,9 @@ class World:
             "protocol": PROTOCOL,
             "retriever": Shelf(),
             "limits": Limits(),
-            "rollout_batch": 4,
+            "width": 4,
         }
-        return evaluate(asked, engine=engine, folder=folder, **(parts | more))
+        return run_evaluation(asked, engine=engine, folder=folder, **(parts | more))
 
 
 @pytest.fixture(scope="session")

@@ -15,14 +15,14 @@ import pytest
 
 from sleuth.engines.base import Engine, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
 from sleuth.errors import BusyError, ConfigError, DataError, EngineError, JudgeError
 from sleuth.evaluation.records import Record
 from sleuth.evaluation.result import load_evaluation, summarise
 from sleuth.evaluation.runner import Progress
 from sleuth.lock import FolderLock
 from sleuth.rewards.answer import AnswerReward
-from sleuth.rewards.base import Findings, Reward
-from sleuth.rollouts.limits import Limits
+from sleuth.rewards.base import Reward
 from sleuth.types import Question, Score, Trajectory
 
 
@@ -83,7 +83,7 @@ def test_the_result_file_names_everything_it_depends_on(world: Any, tmp_path: Pa
 
 def test_width_changes_nothing(world: Any, tmp_path: Path) -> None:
     results = [
-        world.run(tmp_path / str(w), world.questions(9), world.knows(lambda i: i % 2 == 0), rollout_batch=w)
+        world.run(tmp_path / str(w), world.questions(9), world.knows(lambda i: i % 2 == 0), width=w)
         for w in (1, 4, 64)
     ]
     assert results[0].metrics == results[1].metrics == results[2].metrics
@@ -171,7 +171,7 @@ def test_a_line_cut_short_by_a_kill_is_made_good(world: Any, tmp_path: Path, fil
 
 
 def test_rewards_are_made_good_over_several_rounds(world: Any, tmp_path: Path) -> None:
-    parts = {"rollout_batch": 1, "reward": AnswerReward()}
+    parts = {"width": 1, "reward": AnswerReward()}
     whole = world.run(tmp_path, world.questions(20), world.knows(lambda i: i < 7), **parts)
     (tmp_path / "rewards.jsonl").unlink()
     again = world.run(tmp_path, world.questions(20), world.knows(lambda i: i < 7), **parts)
@@ -272,12 +272,7 @@ def test_leaks_are_stamped(world: Any, tmp_path: Path) -> None:
 class Judge(Reward):
     """A reward that fails on one question and gives nonsense on another."""
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """By question id."""
         assert engine is not None
         assert not any(t.fault for t in trajectories)
@@ -290,7 +285,7 @@ def test_rewards_that_do_not_exist_are_left_out_with_a_count(world: Any, tmp_pat
     assert (result["reward"].value, result["reward"].n, result["reward"].left_out) == (0.5, 2, 2)
     assert result["reward/x"].value == 0.5
     told = {row["id"]: row["invalid"] for row in _lines(tmp_path / "rewards.jsonl")}
-    assert told == {"q0": "", "q1": "the judge did not answer", "q2": "total is nan", "q3": ""}
+    assert told == {"q0": "", "q1": "the judge did not answer", "q2": "the reward is nan", "q3": ""}
     scored = {t.question.id: t.score for t in result.trajectories()}
     assert scored["q0"] == Score(0.5, {"x": 0.5})
     assert scored["q1"] == Score(0.0, {}, "the judge did not answer")
@@ -300,12 +295,7 @@ def test_a_judge_that_fails_costs_the_rewards_and_nothing_else(world: Any, tmp_p
     class Broken(Reward):
         """Its judge cannot be reached."""
 
-        def score(
-            self,
-            trajectories: Sequence[Trajectory],
-            engine: Engine | None = None,
-            findings: Sequence[Findings] | None = None,
-        ) -> list[Score]:
+        def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
             """Never."""
             raise JudgeError("no judge")
 
@@ -317,9 +307,7 @@ def test_a_judge_that_fails_costs_the_rewards_and_nothing_else(world: Any, tmp_p
 
 def test_progress_shows_the_running_score_and_the_time_left(world: Any, tmp_path: Path) -> None:
     seen: list[Progress] = []
-    world.run(
-        tmp_path, world.questions(5), world.knows(lambda i: i < 2), progress=seen.append, rollout_batch=1
-    )
+    world.run(tmp_path, world.questions(5), world.knows(lambda i: i < 2), progress=seen.append, width=1)
     assert [now.em for now in seen] == pytest.approx([1, 1, 2 / 3, 1 / 2, 2 / 5])
     assert seen[-1].remaining_s == 0.0
     assert seen[0].line().startswith("1/5 · EM 1.000 · F1 1.000 · valid 1.000 · 0:0")
@@ -329,7 +317,7 @@ def test_progress_shows_the_running_score_and_the_time_left(world: Any, tmp_path
         world.questions(16),
         world.knows(lambda _: True),
         progress=side_by_side.append,
-        rollout_batch=16,
+        width=16,
     )
     assert [now.remaining_s is None for now in side_by_side] == [True] * 3 + [False] * 13
     late = Progress(3, 10, None, 0.25, 0.5, faults=2, elapsed_s=9.0, remaining_s=3725.2)
@@ -344,12 +332,7 @@ def test_a_failed_episode_does_not_shift_the_rewards_of_others(world: Any, tmp_p
     class Number(Reward):
         """Each question's own number."""
 
-        def score(
-            self,
-            trajectories: Sequence[Trajectory],
-            engine: Engine | None = None,
-            findings: Sequence[Findings] | None = None,
-        ) -> list[Score]:
+        def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
             """1 for q1, and so on."""
             assert not any(t.fault for t in trajectories)
             return [Score(float(t.question.id[1:]), {}) for t in trajectories]

@@ -1,4 +1,4 @@
-"""DPO's loss and gradient compared with TRL's DPOTrainer, on the same model, reference and tokens, in float32."""
+"""DPO's loss and gradient equal those of TRL's DPOTrainer, on the same model, reference and tokens, in float32."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tokenizers import Tokenizer, models
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from sleuth.algorithms.dpo import DPO, dpo_loss, pair_logits
+from sleuth.recipes.evo_rag.dpo import DPO, signals_of
 from sleuth.training.policy import Policy
-from sleuth.training.update import accumulate_gradients, compute_logprobs
+from sleuth.training.update.gradients import accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Trajectory
 
 pytestmark = pytest.mark.slow  # importing TRL takes longer than all other tests of this room
@@ -130,13 +130,12 @@ def test_loss_and_gradient(trainer: Any, reference_free: bool):
             own.copy_(other)
     algorithm = DPO(beta=BETA, reference_free=reference_free)
 
-    def sums(reference: bool) -> Tensor:
-        found = compute_logprobs(policy, SIDES, reference=reference)
-        return torch.stack([values.sum() for values in found]).reshape(-1, 2)
+    def sums(reference: bool) -> list[float]:
+        return [float(values.sum()) for values in compute_logprobs(policy, SIDES, reference=reference)]
 
-    logits = pair_logits(sums(False), sums(True) if algorithm.needs_reference else None, beta=BETA)
-    assert float(dpo_loss(logits).mean()) == pytest.approx(theirs.item(), rel=1e-5)
-    signals = algorithm.weigh(algorithm.signals(PAIRS), logits.tolist())
+    references = sums(True) if algorithm.needs_reference else None
+    signals, figures = algorithm.weigh(signals_of(PAIRS), sums(False), references)
+    assert figures["loss"] == pytest.approx(theirs.item(), rel=1e-5)
     accumulate_gradients(policy, algorithm, signals)
     difference = (gradient(policy.model) - gradient(trainer.model)).norm() / gradient(trainer.model).norm()
     assert float(difference) < 1e-4

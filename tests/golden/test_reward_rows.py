@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sleuth.cli import main
-from sleuth.rewards.curriculum import PARTS
+from sleuth.recipes.evo_rag.curriculum import PARTS
 
 Turns = list[tuple[str, str]]
 M, E = "model", "environment"

@@ -17,7 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.training.policy import Policy
-from sleuth.training.update import UpdateFigures, accumulate_gradients, compute_logprobs
+from sleuth.training.update.gradients import UpdateFigures, accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Signal, Trajectory
 
 pytestmark = pytest.mark.slow  # importing TRL takes longer than all other tests of this room

@@ -10,11 +10,11 @@ import pytest
 
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
-from sleuth.protocols.base import AgentProtocol
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.protocol import AgentProtocol
 from sleuth.retrievers.base import Retriever
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
 from sleuth.types import Hit, Passage, Question, Trajectory
+from support.episodes import run_episodes
 
 QUESTION = Question("q", "Who wrote Emma?", ("Ann",))
 

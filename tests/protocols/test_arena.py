@@ -4,15 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
 from sleuth.protocols.arena import ArenaSections, reference_numbers, references_listed, section_fault
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.rollouts.demonstrate import demonstrate
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question
+from support.episodes import run_episodes
 
 SECTIONS = ("relevance", "analysis", "answer")
 PROTOCOL = ArenaSections(instruction="<question>{question}</question><references>{references}</references>")
@@ -214,9 +215,9 @@ def test_what_cannot_be_demonstrated(question: Question):
 
 def test_a_gold_passage_that_does_not_fit_is_not_demonstrated():
     limits = Limits(max_steps=1, top_k=20, max_new_tokens=200, max_context=390)
-    options = {"protocol": PROTOCOL, "retriever": AllGiven(), "tokenizer": ByteTokenizer(), "wanted": 1}
-    assert len(demonstrate([QUESTION], limits=LIMITS, **options)[0]) == 1  # type: ignore[arg-type]
-    assert demonstrate([QUESTION], limits=limits, **options) == ([], 1)  # type: ignore[arg-type]
+    world = World(PROTOCOL, ScriptedEngine([]), AllGiven(), LIMITS)
+    assert len(demonstrate([QUESTION], world, 1)[0]) == 1
+    assert demonstrate([QUESTION], replace(world, limits=limits), 1) == ([], 1)
 
 
 @pytest.mark.parametrize("sections", [(), ("analysis",), ("answer", "answer"), ("answer", "relevance")])

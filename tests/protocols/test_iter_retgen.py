@@ -2,7 +2,7 @@ import pytest
 
 from sleuth.errors import ConfigError
 from sleuth.protocols.iter_retgen import IterRetGen
-from sleuth.training.layout import row, unfold
+from sleuth.training.update.layout import rows_of
 from sleuth.types import Question
 
 QUESTION = Question("q", "Where was the author of Emma born?", ("Rome",))
@@ -27,14 +27,10 @@ def test_every_round_has_a_context_of_its_own(play, library):
     assert [s.author for s in t.segments] == ["prompt", "policy", "prompt", "policy"]
     assert [s.until for s in t.segments] == [2, 2, -1, -1]
     assert bytes(token for token in t.context(3) if token < 256).decode() == played.contexts[1]
-    parts = unfold(t)
-    assert [[s.text for s in part.segments if s.tokens] for part in parts] == [
-        [played.contexts[0], ROUND_1],
-        [played.contexts[1], ROUND_2],
-    ]
-    assert [row(0, part).targets[0] for part in parts] == [
-        len(t.segments[0].tokens),
-        len(t.segments[2].tokens),
+    rows = rows_of(0, t)
+    assert [row.targets[0] for row in rows] == [len(t.segments[0].tokens), len(t.segments[2].tokens)]
+    assert [row.tokens for row in rows] == [
+        (*t.segments[i].tokens, *t.segments[i + 1].tokens) for i in (0, 2)
     ]
 
 

@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.engines.base import Sampling
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, RolloutError
 from sleuth.protocols.search_o1 import NOTHING, SearchO1
-from sleuth.rollouts.branch import branch
-from sleuth.rollouts.limits import Limits
+from sleuth.recipes.evo_rag.siblings import branch
 from sleuth.types import Question
 
 QUESTION = Question("q", "Where was the author of Emma born?", ("Rome",))
@@ -125,12 +125,6 @@ def test_step_limit_and_settings(play):
 
 
 def test_an_episode_of_several_contexts_cannot_be_branched(library):
+    engine = ScriptedEngine(lambda request, turn: LAST if turn else search("x"))
     with pytest.raises(RolloutError, match="several contexts"):
-        branch(
-            [QUESTION],
-            protocol=SearchO1(),
-            engine=ScriptedEngine(lambda request, turn: LAST if turn else search("x")),
-            retriever=library(),
-            limits=Limits(),
-            sampling=Sampling(temperature=1.0),
-        )
+        branch([QUESTION], World(SearchO1(), engine, library(), Limits()), 4)

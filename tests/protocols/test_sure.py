@@ -94,7 +94,7 @@ def test_three_candidates_take_thirteen_turns(play):
     verdicts, preferences = ["False", "False", "True"], ["x"] * 6
     turns = ["(a) Ann (b) Bea (c) Cid", "A.", "B.", "C.", *verdicts, *preferences]
     played = play(SuRe(candidates=3), turns, max_steps=13)
-    assert (played.trajectory.answer, len(turns), SuRe(candidates=3).most_turns) == ("Cid", 13, 13)
+    assert (played.trajectory.answer, len(turns)) == ("Cid", 13)
     pairs = [context.split("\nQuestion")[0] for context in played.contexts[7:]]
     assert pairs[0] == "Passage 1: A.\nPassage 2: B."
     assert pairs[5] == "Passage 1: C.\nPassage 2: B."

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from sleuth.datasets import load_questions
-from sleuth.engines.scripted import ByteTokenizer
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.recipes.arena_variants import RECIPES
 from sleuth.rollouts.demonstrate import demonstrate
-from sleuth.rollouts.limits import Limits
 
 
 def settings_of(name: str) -> Any:
@@ -69,10 +70,7 @@ def test_demonstrations_earn_the_whole_reward(name: str):
     limits = replace(Limits.of(recipe.scale), max_new_tokens=1000, max_context=8000)
     kept, in_vain = demonstrate(
         load_questions("factbook-distractor:dev", limit=20).questions,
-        protocol=recipe.protocol,
-        retriever=recipe.retriever,
-        tokenizer=ByteTokenizer(),
-        limits=limits,
+        World(recipe.protocol, ScriptedEngine([]), recipe.retriever, limits),
         wanted=12,
     )
     assert len(kept) == 12

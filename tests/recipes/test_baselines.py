@@ -69,7 +69,7 @@ def test_there_are_enough_turns_for_the_method(spec: str):
     elif isinstance(protocol, IterRetGen):
         assert most == protocol.rounds
     elif isinstance(protocol, SuRe):
-        assert most == protocol.most_turns
+        assert most == 1 + protocol.candidates + protocol.candidates**2
     elif isinstance(protocol, SearchO1):
         assert most == 2 * protocol.max_searches + 1
 

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
 from sleuth.errors import ConfigError, EngineError
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward, judge_prompt
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Passage, Question, Score, Trajectory
 from support.judges import judge_by
+from support.episodes import run_episodes
 
 PROTOCOL = ArenaSections(instruction="{question} {references}")
 PASSAGES = tuple(Passage(f"p{i}", f"title {i}", f"text {i}") for i in range(1, 6))

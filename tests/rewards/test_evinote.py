@@ -9,7 +9,7 @@ import pytest
 from sleuth.errors import ConfigError, JudgeError, RewardError
 from sleuth.judges.base import Judge
 from sleuth.protocols.search_tags import SearchTags
-from sleuth.rewards.base import Findings
+from sleuth.rewards.base import Known
 from sleuth.rewards.evinote import CODE_CLAIM, EviNoteReward
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Question, Score, Trajectory
@@ -45,7 +45,7 @@ def episode(note: str | None, answer: str | None, seed: int = 0, question: Quest
 
 
 def score(reward: EviNoteReward, trajectory: Trajectory, entailment: float | None = None) -> Score:
-    (result,) = reward.score([trajectory], findings=[Findings(entailment=entailment)])
+    (result,) = reward.given(Known(entailment=entailment)).score([trajectory])
     return result
 
 
@@ -217,11 +217,6 @@ def test_settings_out_of_range(settings: dict[str, Any]):
 def test_an_entailment_that_is_no_probability():
     with pytest.raises(RewardError, match=r"1\.5"):
         score(EviNoteReward(), episode("n", "Rocky"), 1.5)
-
-
-def test_findings_must_match():
-    with pytest.raises(RewardError, match="1 findings for 2"):
-        EviNoteReward().score([episode("n", "Rocky")] * 2, findings=[Findings(entailment=0.5)])
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from sleuth.engines import open_engine
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
-from sleuth.errors import ConfigError, RewardError
+from sleuth.episodes.limits import Limits
+from sleuth.errors import ConfigError
 from sleuth.protocols.eviomni import EviOmni
 from sleuth.retrievers.all_given import AllGiven
-from sleuth.rewards.base import Findings
+from sleuth.rewards.base import Known
 from sleuth.rewards.eviomni import EviOmniReward, Lengths, evidence_length, lengths, rationale_length
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Passage, Question, Trajectory
+from support.episodes import run_episodes
 
 INSTRUCTION = "Q: {question} P: {passages}"
 PROTOCOL = EviOmni(instruction=INSTRUCTION)
@@ -29,7 +29,7 @@ REWARD = EviOmniReward(instruction=INSTRUCTION)
 PASSAGE = Passage("p", "France", " ".join(f"w{i}" for i in range(17)))
 QUESTION = Question("q", "Capital?", ("New Paris",), (PASSAGE,))
 GOOD = "<reason>a b c d</reason><extract>e f</extract><answer>New Paris</answer>"
-RIGHT = Findings("New Paris", "New Paris")
+RIGHT = Known("New Paris", "New Paris")
 
 
 def read(text: str, question: Question = QUESTION) -> Trajectory:
@@ -75,7 +75,7 @@ def test_evidence_length(evidence: int, passages: int, omega: float, expected: f
 
 
 def test_the_whole_reward():
-    (score,) = REWARD.score([read(GOOD)], findings=[Findings("Paris", "Rome")])
+    (score,) = REWARD.given(Known("Paris", "Rome")).score([read(GOOD)])
     # F1: Paris against New Paris 2/3, Rome 0, New Paris 1; L = 4, 2, 20 words
     length = (sigmoid(2) + 1.0) / 2
     assert list(score.parts) == ["answer", "length", "format"]
@@ -89,7 +89,7 @@ def test_the_whole_reward():
 )
 def test_any_subset_of_the_answers(outputs: tuple[str, ...], expected: float):
     reward = EviOmniReward(instruction=INSTRUCTION, outputs=outputs)
-    (score,) = reward.score([read(GOOD)], findings=[Findings("Paris", "Rome")])
+    (score,) = reward.given(Known("Paris", "Rome")).score([read(GOOD)])
     assert score.parts["answer"] == pytest.approx(expected)
 
 
@@ -112,7 +112,7 @@ def test_any_subset_of_the_answers(outputs: tuple[str, ...], expected: float):
     ],
 )
 def test_edges(text: str, answer: float, length: float, formatted: float):
-    (score,) = REWARD.score([read(text)], findings=[RIGHT])
+    (score,) = REWARD.given(RIGHT).score([read(text)])
     assert score.parts == pytest.approx({"answer": answer, "length": length, "format": formatted})
 
 
@@ -126,16 +126,16 @@ def test_edges(text: str, answer: float, length: float, formatted: float):
     ],
 )
 def test_a_probe_given_with_its_tags_is_read_without_them(output: str):
-    (score,) = REWARD.score([read(GOOD)], findings=[Findings(output, output)])
+    (score,) = REWARD.given(Known(output, output)).score([read(GOOD)])
     assert score.parts["answer"] == 1
-    (score,) = REWARD.score([read(GOOD)], findings=[Findings(output, "<answer></answer>")])
+    (score,) = REWARD.given(Known(output, "<answer></answer>")).score([read(GOOD)])
     assert score.parts["answer"] == pytest.approx(2 / 3)
 
 
 def test_without_probes_and_engine_it_is_invalid():
     (score,) = REWARD.score([read(GOOD)])
     assert "no engine" in score.invalid
-    (score,) = REWARD.score([read(GOOD)], findings=[Findings("New Paris", None)])
+    (score,) = REWARD.given(Known("New Paris", None)).score([read(GOOD)])
     assert "evidence" in score.invalid
     full = EviOmniReward(instruction=INSTRUCTION, outputs=("full",))
     assert full.score([read(GOOD)])[0].parts["answer"] == 1
@@ -167,9 +167,9 @@ def test_probes_are_masked_greedy_and_one_batch():
 
 def test_only_open_probes_are_asked():
     engine = Recorder()
-    REWARD.score([read(GOOD), read(GOOD)], engine, [RIGHT, Findings(rationale_answer="x")])
+    REWARD.given(Known(rationale_answer="x")).score([read(GOOD)], engine)
     assert [len(requests) for requests, _ in engine.batches] == [1]
-    REWARD.score([read(GOOD)], engine, [RIGHT])
+    REWARD.given(RIGHT).score([read(GOOD)], engine)
     assert len(engine.batches) == 1
 
 
@@ -255,8 +255,3 @@ def test_a_real_model_probes(tiny_model: Path):
 def test_bad_settings(settings: dict[str, Any]):
     with pytest.raises(ConfigError):
         EviOmniReward(instruction=INSTRUCTION, **settings)
-
-
-def test_findings_must_match():
-    with pytest.raises(RewardError, match="1 findings for 2"):
-        REWARD.score([read(GOOD)] * 2, findings=[RIGHT])

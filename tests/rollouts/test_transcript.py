@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sleuth.episodes.protocol import AgentProtocol
 from sleuth.protocols.arena import ArenaSections
-from sleuth.protocols.base import AgentProtocol
 from sleuth.protocols.direct import Direct
-from sleuth.protocols.evo_rag import EvoRAG
 from sleuth.protocols.iter_retgen import IterRetGen
 from sleuth.protocols.search_tags import SearchTags
+from sleuth.recipes.evo_rag.protocol import EvoRAG
 from sleuth.rollouts.transcript import join_pieces, read_transcript, shown_in
 from sleuth.text import neutralise
 from sleuth.types import Passage, Question

@@ -11,7 +11,7 @@ import pytest
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.rewards.evo_rag import EvoRAGReward
+from sleuth.recipes.evo_rag.reward import EvoRAGReward
 
 
 def small(folder: Path, model: Path) -> Recipe:

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from sleuth.errors import TrainingError
-from sleuth.training.best import BestCheckpoint
 from sleuth.training.policy import Policy
+from sleuth.training.runs.best import BestCheckpoint
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_the_first_of_the_best_is_kept(tmp_path: Path, policy: Policy):
         best.add(cycle, score, policy)
         kept.append(weight(policy))
         shift(policy, 1.0)
-    assert best.cycle == 1
+    assert best.step == 1
     best.load(policy)
     assert weight(policy) == kept[1]
 
@@ -59,14 +59,14 @@ def test_two_cycles_without_a_rise_are_enough(
     assert BestCheckpoint(tmp_path, patience=2).scores == dict(enumerate(scores))
 
 
-def test_cycles_made_again_replace_what_they_were(tmp_path: Path, policy: Policy):
+def test_repeated_steps_replace_their_scores(tmp_path: Path, policy: Policy):
     best = BestCheckpoint(tmp_path, patience=2)
     for cycle, score in enumerate((0.1, 0.2, 0.5)):
         best.add(cycle, score, policy)
     again = BestCheckpoint(tmp_path, patience=2)
     again.add(1, 0.3, policy)
     assert again.scores == {0: 0.1, 1: 0.3}
-    assert again.cycle == 1
+    assert again.step == 1
     again.load(policy)
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from sleuth.errors import TrainingError
-from sleuth.training.checkpoint import (
+from sleuth.training.runs.checkpoint import (
     MANIFEST,
     capture_random,
     latest_checkpoint,
@@ -86,7 +86,7 @@ def test_a_damaged_later_one_never_pushes_out_a_good_one(tmp_path: Path) -> None
 KILLED = """
 import os, pathlib, signal, sys
 import torch
-from sleuth.training import checkpoint
+from sleuth.training.runs import checkpoint
 
 folder, name, count = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 checkpoint.save_checkpoint(folder, 1, {"policy": {"w": torch.ones(3)}, "optimiser": {"m": torch.ones(3)}}, {})

@@ -49,6 +49,7 @@ def test_rollout_figures_by_hand() -> None:
         "rollouts/invalid": 1,
         "rollouts/valid_format": pytest.approx(2 / 3),
         "rollouts/answered": 1,
+        "rollouts/refused": 0,
         "rollouts/truncated": pytest.approx(1 / 3),
         "rollouts/searches": 1,
         "rollouts/response_length": 4,

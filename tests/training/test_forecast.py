@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from sleuth.algorithms.dpo import DPO
 from sleuth.algorithms.grpo import GRPO
+from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.training.forecast import Forecast, Length, Work, forecast, measured_flops
 
 

@@ -1,9 +1,7 @@
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sleuth.errors import TrainingError
-from sleuth.training.layout import Row, plan, row, unfold
+from sleuth.training.update.layout import Row, plan, rows_of
 from sleuth.types import Question, Segment, Trajectory
 
 
@@ -28,8 +26,9 @@ def test_a_row_ends_with_the_last_policy_token():
         Segment("policy", "", (6, 7)),
         Segment("world", "", (8,)),
     )
-    assert row(4, Trajectory(Question("q", "?", ()), segments)) == Row(4, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))
-    assert row(0, Trajectory(Question("q", "?", ()), segments[:1])) is None
+    expected = Row(4, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))
+    assert rows_of(4, Trajectory(Question("q", "?", ()), segments)) == [expected]
+    assert rows_of(0, Trajectory(Question("q", "?", ()), segments[:1])) == []
 
 
 BACKTRACKED = Trajectory(
@@ -45,27 +44,17 @@ BACKTRACKED = Trajectory(
 )
 
 
-def test_a_backtrack_splits_a_trajectory_into_the_contexts_it_was_written_in():
-    with pytest.raises(TrainingError, match="backtracked"):
-        row(0, BACKTRACKED)
-    parts = unfold(BACKTRACKED)
-    assert [row(i, part) for i, part in enumerate(parts)] == [
-        Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6)),
+def test_a_backtrack_gives_a_row_for_each_context():
+    assert rows_of(3, BACKTRACKED) == [
+        Row(3, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6), 0),
         # The dropped search is gone; the turn that dropped it is context, not trained again.
-        Row(1, (1, 2, 6, 7, 8, 9), (5,)),
+        Row(3, (1, 2, 6, 7, 8, 9), (5,), 3),
     ]
-    assert sum(part.response_length for part in parts) == BACKTRACKED.response_length
 
 
-def test_a_trajectory_without_a_backtrack_is_its_only_part():
-    plain = Trajectory(Question("q", "?", ()), BACKTRACKED.segments[:1])
-    assert unfold(plain) == [plain]
-
-
-def test_a_backtrack_at_the_end_leaves_nothing_after_it():
+def test_a_backtrack_at_the_end_gives_one_row():
     cut = Trajectory(BACKTRACKED.question, BACKTRACKED.segments[:4])
-    (part,) = unfold(cut)
-    assert row(0, part) == Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))
+    assert rows_of(0, cut) == [Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))]
 
 
 def test_groups_share_their_own_prompt():

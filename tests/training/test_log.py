@@ -17,8 +17,8 @@ from rich.console import Console
 
 from sleuth.errors import BusyError, ConfigError, TrainingError
 from sleuth.training import SINKS
-from sleuth.training.log import RunLog
-from sleuth.training.sinks import Sink, open_sink
+from sleuth.training.runs.log import RunLog
+from sleuth.training.runs.sinks import Sink, open_sink
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def test_a_line_cut_short_by_a_kill_is_dropped(tmp_path: Path) -> None:
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib\n"
-        "from sleuth.training.log import RunLog\n"
+        "from sleuth.training.runs.log import RunLog\n"
         "with RunLog(pathlib.Path(sys.argv[1])):\n"
         "    print('open', flush=True)\n"
         "    sys.stdin.read()\n"

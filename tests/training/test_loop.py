@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,11 @@ import torch
 from rich.console import Console
 
 from sleuth.algorithms.grpo import GRPO
-from sleuth.engines.base import Engine
+from sleuth.engines.base import Engine, Sampling
 from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingError
 from sleuth.retrievers.base import Retriever
-from sleuth.rewards.base import Findings, Reward
+from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
-from sleuth.training.loop import Parts
 from sleuth.types import Hit, Score, Trajectory
 
 ON_POLICY = GRPO(group_size=4, beta=0.0)
@@ -131,12 +130,14 @@ def test_a_question_that_comes_again_is_rolled_out_anew(toy: Any, tmp_path: Path
 
 def test_the_engine_forgets_old_weights_after_every_update(toy: Any, tmp_path: Path) -> None:
     policy, engine = toy.new_learner()
+    engine.generate([], Sampling())  # opens the lanes
     events: list[str] = []
-    converse, refresh = engine.converse, engine.refresh
-    engine.converse = lambda *a: events.append("converse") or converse(*a)
-    engine.refresh = lambda: events.append("refresh") or refresh()
+    sample, clear = engine.sample, engine._lanes.clear
+    engine.sample = lambda *a: events.append("sample") or sample(*a)
+    engine._lanes.clear = lambda: events.append("clear") or clear()
     toy.run(tmp_path, steps=3, learner=(policy, engine))
-    assert [kind for kind, _ in itertools.groupby(events)] == ["refresh", *["converse", "refresh"] * 3]
+    kinds = [kind for kind, _ in itertools.groupby(events)]
+    assert kinds == ["clear", *["sample", "clear"] * 3]
 
 
 def test_kl_measures_the_way_from_where_training_began(toy: Any, tmp_path: Path) -> None:
@@ -195,15 +196,15 @@ def test_a_stopped_run_continues_with_the_identical_rows(toy: Any, tmp_path: Pat
 
 
 POINTS = [
-    "sleuth.training.loop:run_episodes=4",
+    "sleuth.algorithms.base:roll_out=4",
     "sleuth.training.loop:score_all=3",
-    "sleuth.training.spend:accumulate_gradients=8",
-    "sleuth.training.optimiser:Optimiser.step=6",
-    "sleuth.training.log:MetricsFile.write=3",
-    "sleuth.training.checkpoint:save_file=1",
-    "sleuth.training.checkpoint:save_file=6",
-    "sleuth.training.checkpoint:_sync=16",
-    "sleuth.training.checkpoint:_prune=3",
+    "sleuth.training.update.spend:accumulate_gradients=8",
+    "sleuth.training.update.optimiser:Optimiser.step=6",
+    "sleuth.training.runs.log:MetricsFile.write=3",
+    "sleuth.training.runs.checkpoint:save_file=1",
+    "sleuth.training.runs.checkpoint:save_file=6",
+    "sleuth.training.runs.checkpoint:_sync=16",
+    "sleuth.training.runs.checkpoint:_prune=3",
 ]
 """Where a run of six steps is killed; the last four are inside a checkpoint."""
 
@@ -303,12 +304,7 @@ def test_nothing_but_nan_ends_the_run_with_its_weights_saved(toy: Any, tmp_path:
 class Grudging(Reward):
     """Fails whenever a batch holds sample 2."""
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         if any(t.sample == 2 for t in trajectories):
             raise RewardError("will not score sample 2")
         return [Score(float(t.sample), {}) for t in trajectories]
@@ -323,12 +319,7 @@ def test_a_reward_that_fails_costs_only_the_sample(toy: Any, tmp_path: Path) -> 
 class Miscounting(Reward):
     """Loses a score."""
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         return [Score(0.0, {}) for _ in trajectories[1:]]
 
 
@@ -349,7 +340,8 @@ def test_a_dead_retriever_is_never_scored(toy: Any, tmp_path: Path) -> None:
     class FirstSearch(toy.Letters):  # type: ignore[misc, name-defined]
         retrieves_first = True
 
-    setup = Parts(toy.QUESTIONS, FirstSearch(), Dead(), toy.FirstLetter(), ON_POLICY)
+    plain = toy.parts(ON_POLICY, toy.FirstLetter())
+    setup = replace(plain, world=replace(plain.world, protocol=FirstSearch(), retriever=Dead()))
     with pytest.raises(TrainingError, match="connection refused"):
         toy.run(tmp_path, setup=setup)
     assert [row["rollouts/faults"] for row in rows(tmp_path)] == [12, 12]

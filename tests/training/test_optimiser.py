@@ -9,7 +9,7 @@ import torch
 from torch.nn import Parameter
 
 from sleuth.errors import ConfigError, TrainingError
-from sleuth.training.optimiser import Optimiser, Schedule
+from sleuth.training.update.optimiser import Optimiser, Schedule
 
 
 def test_constant_after_warm_up() -> None:

@@ -7,7 +7,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.training.policy import Policy
-from sleuth.training.update import compute_logprobs
+from sleuth.training.update.gradients import compute_logprobs
 from sleuth.types import Question, Segment, Trajectory
 
 CONFIG = LlamaConfig(

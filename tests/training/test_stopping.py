@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from sleuth.training.stopping import Budget, Interrupts, asked_to_stop
+from sleuth.training.runs.stopping import Budget, Interrupts, asked_to_stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -56,7 +56,7 @@ def test_another_thread_than_the_main_one_can_train() -> None:
 
 def test_a_budget_ends_before_a_step_as_long_as_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr("sleuth.training.stopping.time.monotonic", lambda: now)
+    monkeypatch.setattr("sleuth.training.runs.stopping.time.monotonic", lambda: now)
     budget = Budget(10.0)
     assert not budget.is_spent()
     now = 104.0

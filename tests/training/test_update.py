@@ -23,7 +23,7 @@ from sleuth.algorithms.grpo import GRPO
 from sleuth.algorithms.sft import SFT
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.training.policy import Policy
-from sleuth.training.update import accumulate_gradients, compute_logprobs
+from sleuth.training.update.gradients import accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Signal, Trajectory
 
 TINY = {
@@ -248,8 +248,8 @@ def test_trials_are_made_once():
 
 def test_chunks_of_logits_change_nothing(monkeypatch: pytest.MonkeyPatch):
     figures, whole = gradients(tiny())
-    monkeypatch.setattr("sleuth.training.forward.CHUNK", 97 * 3)
-    monkeypatch.setattr("sleuth.training.forward.KEPT", 97 * 10)
+    monkeypatch.setattr("sleuth.training.update.forward.CHUNK", 97 * 3)
+    monkeypatch.setattr("sleuth.training.update.forward.KEPT", 97 * 10)
     split, found = gradients(tiny())
     assert relative(found, whole) < 1e-6
     assert split.entropy == pytest.approx(figures.entropy, rel=1e-6)

@@ -13,7 +13,7 @@ import torch
 from rich.console import Console
 
 from sleuth.errors import TrainingError
-from sleuth.training.log import RunLog
+from sleuth.training.runs.log import RunLog
 from sleuth.training.warm_start import warm_start
 from sleuth.types import Question, Segment, Trajectory
 

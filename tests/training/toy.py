@@ -25,15 +25,18 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from sleuth.algorithms.grpo import GRPO
 from sleuth.engines.base import Engine
 from sleuth.engines.transformers import TransformersEngine
-from sleuth.protocols.base import AgentProtocol, Decision
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision
+from sleuth.episodes.world import World
 from sleuth.retrievers.base import Retriever
-from sleuth.rewards.base import Findings, Reward
+from sleuth.rewards.base import Reward
 from sleuth.scale import Scale
-from sleuth.training import phase
-from sleuth.training.log import RunLog
 from sleuth.training.loop import Parts, train
-from sleuth.training.phase import TrainResult
 from sleuth.training.policy import Policy
+from sleuth.training.runs import phase
+from sleuth.training.runs.log import RunLog
+from sleuth.training.runs.phase import TrainResult
 from sleuth.types import Hit, Question, Score, Trajectory
 
 LETTERS = "abcdefghijklmnop"
@@ -45,7 +48,7 @@ QUESTIONS = [
 PLAN = Scale(
     model="toy",
     train_data="",
-    eval_data="",
+    eval_data="jsonl:dev.jsonl",
     max_steps=1,
     max_new_tokens=2,
     max_context=32,
@@ -92,12 +95,7 @@ class FirstLetter(Reward):
     letter: str = "a"
     value: Callable[[Trajectory], float] | None = None
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         totals = [
             self.value(t) if self.value else float((t.answer or "").startswith(self.letter))
             for t in trajectories
@@ -142,9 +140,10 @@ def model(seed: int = 0) -> LlamaForCausalLM:
 def parts(
     algorithm: Any = None, reward: Reward | None = None, questions: Sequence[Question] = QUESTIONS
 ) -> Parts:
-    """The toy's parts; unless told otherwise, GRPO with a KL term, two updates per batch and a dense reward."""
+    """The toy's parts without an engine; by default GRPO with a KL term, two updates per batch and a dense reward."""
     algorithm = algorithm or GRPO(group_size=4, beta=0.01, num_updates=2)
-    return Parts(questions, Letters(), Nothing(), reward or FirstLetter(value=lateness), algorithm)
+    world = World(Letters(), None, Nothing(), Limits.of(PLAN))  # type: ignore[arg-type]
+    return Parts(questions, world, reward or FirstLetter(value=lateness), algorithm)
 
 
 def new_learner(seed: int = 0, precision: str = "float32") -> tuple[Policy, TransformersEngine]:
@@ -165,8 +164,11 @@ def run(
     """One call of `train` in FOLDER, by default with a fresh model; fields of Scale change the plan."""
     plan = {name: options.pop(name) for name in list(options) if name in Scale.__dataclass_fields__}
     policy, engine = learner or new_learner()
+    scale = replace(PLAN, **plan)
+    chosen = setup or parts()
+    world = replace(chosen.world, engine=engine, limits=Limits.of(scale))
     with RunLog(folder, console=console or Console(file=io.StringIO())) as log:
-        return train(policy, engine, setup or parts(), replace(PLAN, **plan), log, **options)
+        return train(policy, replace(chosen, world=world), scale, log, **options)
 
 
 def kill_at(point: str, count: int) -> None:

@@ -1,7 +1,7 @@
 """Scores → per-token credit, and its loss."""
 
 ALGORITHMS = {
-    "dpo": "sleuth.algorithms.dpo:DPO",
+    "dpo": "sleuth.recipes.evo_rag.dpo:DPO",
     "grpo": "sleuth.algorithms.grpo:GRPO",
     "sft": "sleuth.algorithms.sft:SFT",
 }

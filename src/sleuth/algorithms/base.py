@@ -7,12 +7,15 @@ loss itself lives in objectives.py and is imported when it is first called.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sleuth.checked import Checked
-from sleuth.types import Signal, Trajectory
+from sleuth.episodes.world import World
+from sleuth.rollouts.run import OnDone, roll_out
+from sleuth.scale import Scale
+from sleuth.types import Question, Signal, Trajectory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +26,7 @@ Aggregation = Literal["sequence", "token"]
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """Per-token tensors of N trajectories: their policy tokens in order, right-padded to T.
+    """Per-token tensors of N rows: one trajectory or a part of it each, policy tokens right-padded to T.
 
     Everything is float32 of shape [N, T] except `mask` (bool, True on policy tokens).
     """
@@ -37,6 +40,8 @@ class TokenBatch:
     """log π_old; None when exactly on-policy (then ratio = 1 with the right gradient)."""
     ref_logprobs_N_T: Tensor | None = None
     """log π_ref; None when the loss has no KL term."""
+    lengths_N: Tensor | None = None
+    """Policy tokens of the whole trajectory of each row; None where every row is a whole trajectory."""
     entropy_N_T: Tensor | None = None
     """Of the whole next-token distribution, in nats; carries no gradient."""
 
@@ -50,29 +55,78 @@ class Loss:
     """Means over the micro-batch's policy tokens; an update averages them by policy tokens."""
 
 
+class Companion(ABC):
+    """A model fitted on the same experience as the policy, such as a preference model."""
+
+    @abstractmethod
+    def fit(self, groups: Sequence[Sequence[Trajectory]], seed: int) -> dict[str, float]:
+        """Learn from one step's scored experience; returns figures to log."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Tensor]:
+        """Weights, for a checkpoint."""
+
+    @abstractmethod
+    def load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        """Restore what `state` returned. Raises TrainingError if it belongs to another model."""
+
+
 class Algorithm(Checked, ABC):
-    """Turns scores into credit and credit into a loss."""
+    """How experience is collected, the credit that follows from its scores, and the loss that spends it."""
 
     group_size: int
-    """Rollouts per question."""
+    """Rollouts per question, or per state."""
     num_updates: int
-    """Optimiser passes over one batch of rollouts (μ)."""
+    """Optimiser passes over one batch of experience (μ)."""
 
     @property
     def needs_reference(self) -> bool:
         """Whether the loss uses log π_ref."""
         return False
 
+    @property
+    def reweighs(self) -> bool:
+        """Whether `weigh` must see the present log-probabilities before each update."""
+        return False
+
     def rollouts_per_question(self, max_steps: int) -> int:
         """Episodes that one question of a batch can cost, for forecasts; `max_steps` turns each."""
         return self.group_size
 
+    def check(self, scale: Scale) -> None:
+        """Raise ConfigError for a scale that this algorithm cannot train at."""
+
+    def companion(self, policy: Any, scale: Scale) -> Companion | None:
+        """A model to fit on the same experience as the policy; None for most algorithms."""
+        return None
+
+    def collect(
+        self, questions: Sequence[Question], world: World, *, seed: int, width: int, on_done: OnDone
+    ) -> list[list[Trajectory]]:
+        """Experience of one step, in groups that are compared: here `group_size` episodes of every question."""
+        return roll_out(questions, world, samples=self.group_size, seed=seed, width=width, on_done=on_done)
+
     @abstractmethod
-    def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
-        """Credit for every trajectory that may train; each group holds rollouts of one question.
+    def signals(
+        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
+    ) -> list[Signal]:
+        """Credit for every trajectory that may train.
 
         Trajectories with a fault or an invalid score are left out.
         """
+
+    def batches(self, signals: Sequence[Signal], seed: int) -> list[Sequence[Signal]]:
+        """Signals of each optimiser step of one pass, in order; here all in one step."""
+        return [signals]
+
+    def weigh(
+        self, signals: Sequence[Signal], logprobs: Sequence[float], ref_logprobs: Sequence[float] | None
+    ) -> tuple[list[Signal], dict[str, float]]:
+        """Final weights of one batch and figures to log; only called if `reweighs`.
+
+        `logprobs`: log π of each trajectory's policy tokens, summed; `ref_logprobs` of the reference policy.
+        """
+        return list(signals), {}
 
     @abstractmethod
     def loss(self, batch: TokenBatch, normaliser: float) -> Loss:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sleuth.algorithms.base import Aggregation, Algorithm, KLEstimator, Loss, TokenBatch
+from sleuth.algorithms.base import Aggregation, Algorithm, Companion, KLEstimator, Loss, TokenBatch
 from sleuth.checked import NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, RewardError
 from sleuth.types import Signal, Trajectory
@@ -60,8 +60,6 @@ class GRPO(Algorithm):
     """G, rollouts per question."""
     epsilon: NonNegativeFloat = 0.2
     """Ratio clip: 1 − ε … 1 + ε."""
-    epsilon_high: NonNegativeFloat = 0.0
-    """Upper clip if it differs ("clip higher"); 0 = the same as epsilon."""
     beta: NonNegativeFloat = 0.001
     """Weight of the KL term; 0 = none, and no reference policy is kept."""
     kl: KLEstimator = "k3"
@@ -88,7 +86,9 @@ class GRPO(Algorithm):
         """Only the KL term looks at the reference policy."""
         return self.beta > 0
 
-    def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
+    def signals(
+        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
+    ) -> list[Signal]:
         """The group's advantage on every policy token of a trajectory.
 
         Unscored, faulted and invalid trajectories are left out before the group is compared.
@@ -119,21 +119,22 @@ class GRPO(Algorithm):
         from sleuth.algorithms import objectives
 
         mask, advantages = batch.mask_N_T, batch.weights_N_T
-        low, high = self.epsilon, self.epsilon_high or self.epsilon
         logprobs_N_T = objectives.where_masked(batch.logprobs_N_T, mask)
         ratio_N_T = objectives.ratio(logprobs_N_T, _masked(batch.old_logprobs_N_T, mask))
-        per_token = objectives.clipped_surrogate(ratio_N_T, advantages, low, high)
+        per_token = objectives.clipped_surrogate(ratio_N_T, advantages, self.epsilon)
         if self.beta > 0:
             reference = _masked(batch.ref_logprobs_N_T, mask)
             if reference is None:
                 raise ConfigError(f"grpo.beta={self.beta} needs the reference policy's log-probabilities")
             per_token = per_token + self.beta * objectives.kl_per_token(logprobs_N_T, reference, self.kl)
-        clipped = objectives.is_clipped(ratio_N_T.detach(), advantages, low, high)
+        clipped = objectives.is_clipped(ratio_N_T.detach(), advantages, self.epsilon)
         metrics = {
             "ratio": objectives.masked_mean(ratio_N_T.detach(), mask),
             "clip_fraction": objectives.masked_mean(clipped.float(), mask),
         }
-        return Loss(objectives.aggregate(per_token, mask, self.aggregation, normaliser), metrics)
+        return Loss(
+            objectives.aggregate(per_token, mask, self.aggregation, normaliser, batch.lengths_N), metrics
+        )
 
     def is_idle(self, signal: Signal) -> bool:
         """Advantage 0 and no KL term; see Algorithm.is_idle."""

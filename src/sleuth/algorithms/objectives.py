@@ -36,35 +36,36 @@ def ratio(logprobs_N_T: Tensor, old_logprobs_N_T: Tensor | None) -> Tensor:
     return _clamped(logprobs_N_T - old).exp()
 
 
-def clipped_surrogate(
-    ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon_low: float, epsilon_high: float
-) -> Tensor:
-    """−min(r A, clip(r, 1−ε_low, 1+ε_high) A), to be minimised, shape [N, T].
-
-    PPO, eq. 7; a wider upper bound is DAPO's "clip higher" (Yu et al. 2025, eq. 8).
-    """
-    clipped = ratio_N_T.clamp(1 - epsilon_low, 1 + epsilon_high)
+def clipped_surrogate(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon: float) -> Tensor:
+    """−min(r A, clip(r, 1−ε, 1+ε) A), to be minimised, shape [N, T] (PPO, eq. 7)."""
+    clipped = ratio_N_T.clamp(1 - epsilon, 1 + epsilon)
     return -torch.minimum(ratio_N_T * advantages_N_T, clipped * advantages_N_T)
 
 
-def is_clipped(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon_low: float, epsilon_high: float) -> Tensor:
+def is_clipped(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon: float) -> Tensor:
     """Where the clip is active, so that the token has no policy gradient; bool [N, T]."""
-    too_low = (ratio_N_T < 1 - epsilon_low) & (advantages_N_T < 0)
-    too_high = (ratio_N_T > 1 + epsilon_high) & (advantages_N_T > 0)
+    too_low = (ratio_N_T < 1 - epsilon) & (advantages_N_T < 0)
+    too_high = (ratio_N_T > 1 + epsilon) & (advantages_N_T > 0)
     return too_low | too_high
 
 
-def aggregate(values_N_T: Tensor, mask_N_T: Tensor, how: Aggregation, normaliser: float) -> Tensor:
+def aggregate(
+    values_N_T: Tensor,
+    mask_N_T: Tensor,
+    how: Aggregation,
+    normaliser: float,
+    lengths_N: Tensor | None = None,
+) -> Tensor:
     """A scalar from per-token values.
 
     "sequence": Σ_i (mean over the tokens of i) / normaliser, normaliser = number of trajectories
     (GRPO, eq. 3). "token": Σ over all tokens / normaliser, normaliser = number of policy tokens
-    (DAPO, eq. 8).
+    (DAPO, eq. 8). `lengths_N`: tokens that each row's mean is over; default those of its mask.
     """
     values_N_T = where_masked(values_N_T, mask_N_T)
     if how == "sequence":
-        lengths_N = mask_N_T.sum(-1).clamp(min=1)
-        return (values_N_T.sum(-1) / lengths_N).sum() / normaliser
+        lengths_N = mask_N_T.sum(-1) if lengths_N is None else lengths_N
+        return (values_N_T.sum(-1) / lengths_N.clamp(min=1)).sum() / normaliser
     return values_N_T.sum() / normaliser
 
 

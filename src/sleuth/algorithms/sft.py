@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.algorithms.base import Algorithm, Loss, TokenBatch
+from sleuth.algorithms.base import Algorithm, Companion, Loss, TokenBatch
 from sleuth.types import Signal, Trajectory
 
 
@@ -16,7 +16,9 @@ class SFT(Algorithm):
     group_size = 1
     num_updates = 1
 
-    def signals(self, groups: Sequence[Sequence[Trajectory]]) -> list[Signal]:
+    def signals(
+        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
+    ) -> list[Signal]:
         """Weight 1 on every policy token of every sound trajectory."""
         return [
             Signal(t, (1.0,) * t.response_length)

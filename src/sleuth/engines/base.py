@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from msgspec import Meta
 
 from sleuth.checked import Checked, NonNegativeFloat, Positive
+from sleuth.concurrency import run
 from sleuth.types import StopReason
 
 
@@ -58,11 +60,7 @@ class Completion:
     """len(text) after each token."""
     stop: StopReason
     fault: str = ""
-    """Why nobody would write this one, such as an endpoint's content filter; the rest is then empty."""
-
-
-Reply = Callable[[Sequence[tuple[int, Completion]]], Sequence[tuple[int, Request]]]
-"""Completions that are ready, by key → further requests, by key."""
+    """Why this request was refused, such as an endpoint's content filter; the other fields are then empty."""
 
 
 class Tokenizer(Protocol):
@@ -79,7 +77,7 @@ class Tokenizer(Protocol):
 
 
 class Engine(ABC):
-    """A model that continues token contexts."""
+    """A model that continues token contexts; concurrent calls share its batch."""
 
     name: str
     """What to record in a result file: model name or path."""
@@ -88,32 +86,34 @@ class Engine(ABC):
     """Most tokens the model can hold, prompt and response together."""
 
     @abstractmethod
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """Continue every context once; result i belongs to request i.
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        """Continue one context. Cancelling the call frees its place in the batch.
 
         A context with no room for a single token gives an empty completion with stop "context".
         Raises EngineError if the model cannot be reached.
         """
 
-    def converse(self, requests: Sequence[tuple[int, Request]], sampling: Sampling, reply: Reply) -> None:
-        """Continue contexts given with a key each, until `reply` has nothing more to ask.
+    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
+        """Continue every context, from plain code; completion i belongs to request i."""
 
-        `reply` is given completions with their keys whenever some are ready, in any order, and
-        returns the requests to go on with, such as the next turns of the same episodes. An engine
-        that can lets those join while others are still being written; this one waits for all.
+        async def all_of_them() -> list[Completion]:
+            return await asyncio.gather(*(self.sample(request, sampling) for request in requests))
+
+        return run(all_of_them())
+
+    def sync(self, policy: Any) -> None:  # noqa: B027 - most engines serve fixed weights
+        """Take the policy's present weights; nothing computed with older weights is used again.
+
+        Call it before sampling from a policy that may have changed: equal weights cost nothing.
         """
-        asked = list(requests)
-        while asked:
-            completions = self.generate([request for _, request in asked], sampling)
-            asked = list(reply([(key, done) for (key, _), done in zip(asked, completions, strict=True)]))
+
+    def release(self) -> None:  # noqa: B027 - most engines hold no memory here
+        """Free the memory of cached keys and values, such as before an update."""
 
     def fingerprint(self) -> str:
-        """What tells these weights from others of the same name; "" where they cannot be seen."""
+        """Hash that tells these weights from others of the same name; "" where they cannot be seen."""
         return ""
 
     def describe(self) -> dict[str, str]:
-        """What a result should say of how this model was run: engine, arithmetic, room."""
+        """How the model is run, for result files: engine, arithmetic, context length."""
         return {"engine": type(self).__name__, "context_length": str(self.context_length)}
-
-    def refresh(self) -> None:  # noqa: B027 - most engines hold nothing to forget
-        """Forget everything computed with old weights; call after each update."""

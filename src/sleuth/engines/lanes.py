@@ -1,121 +1,218 @@
-"""Lanes: several slot decoders over one model, each in a thread of its own.
+"""Lanes: requests from any coroutine or thread, decoded continuously by threads over one model.
 
-On CPU a decoding step is a row of small products. Threads inside each product meet at its end, so
-they gain little and lose much whenever another process takes a core; lanes never wait for one
-another, and PyTorch lets go of the interpreter while it computes.
+On CPU a decoding step is a row of small products. Threads inside each product wait for one another
+at its end, so several decoders with one thread each are faster; PyTorch releases the interpreter
+lock while it computes. A lane's thread lives as long as the lane has work.
 """
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import pairwise
+from typing import Protocol
 
 import torch
-from torch import Tensor
 
-from sleuth.engines.base import Sampling
-from sleuth.engines.slot_cache import SlotCache
-from sleuth.engines.slot_decoder import Forward, Refill, SlotDecoder
+from sleuth.engines.base import Completion
 from sleuth.engines.turn import Turn
 
-MOST = 4
-"""Lanes at a time: beyond a few, they wait for the interpreter more than they compute."""
 TURNS = 4
-"""Turns a lane must have; every lane reads all weights at every step."""
+"""Least turns that justify another lane, since every lane reads all weights at every step."""
+RECENT = 256
+"""Finished contexts whose lane is remembered, so that the next turn finds its keys and values."""
 
 
-class _CancelledError(Exception):
-    """Another lane has failed, or the caller was interrupted."""
+class Decoder(Protocol):
+    """Brings turns to their stop."""
+
+    def run(self, take: Callable[[], Sequence[Turn]], give: Callable[[Sequence[Turn]], None]) -> None:
+        """Decode until `take` has no more turns; `give` receives those that have stopped."""
+
+    def clear(self) -> None:
+        """Free all cached contexts."""
+
+
+class Ticket:
+    """A turn and the future that waits for its completion."""
+
+    def __init__(self, turn: Turn, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """`loop`: the event loop of the coroutine that waits; None if a thread does."""
+        self.turn = turn
+        self.loop = loop
+        self.future: asyncio.Future[Completion] | Future[Completion]
+        self.future = loop.create_future() if loop else Future()
+
+    def resolve(self, error: BaseException | None) -> None:
+        """Set the result, in the event loop if there is one."""
+        if self.future.done():
+            return
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(self.turn.completion())
+
+
+class Lane:
+    """One decoder and the turns that wait for it. Its fields are guarded by the lock of Lanes."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.decoder = decoder
+        self.inbox: list[Turn] = []
+        self.tickets: dict[int, Ticket] = {}
+        """Tickets of every unfinished turn, by id(turn)."""
+        self.is_running = False
+        self.last: list[Ticket] = []
+        """Tickets that stopped when nothing else was left; resolved once the lane is idle."""
 
 
 class Lanes:
-    """Runs turns to their end, divided among as many decoders as there are threads to use."""
+    """Divides turns among lanes and returns their completions."""
 
     def __init__(
-        self, forward: Forward, device: torch.device, within: Callable[[], AbstractContextManager[object]]
+        self,
+        decoders: Sequence[Decoder],
+        threads: int,
+        shared: Callable[[], AbstractContextManager[object]],
+        own: Callable[[], AbstractContextManager[object]],
     ) -> None:
-        """`within`: what every thread enters before it computes, since gradient mode and autocast are a thread's own."""
-        self._forward = forward
-        self._device = device
-        self._within = within
-        self._cancelled = threading.Event()
-        self.decoders = [self._decoder()]
-        self.budget = 1 << 40
-        """Most tokens all caches together may hold; see SlotDecoder.budget."""
+        """One lane for each decoder.
 
-    def run(self, turns: Sequence[Turn], sampling: Sampling, refill: Refill) -> None:
-        """Bring every turn to its stop; see SlotDecoder.run. `refill` is called by one thread at a time.
-
-        Turns that stand together stay together, so that those of a group share their prompt; what
-        `refill` returns goes on where the stopped turns were.
+        threads: PyTorch's threads, divided among the lanes that work; 0 leaves them alone.
+        shared: entered while any lane works.
+        own: entered by each lane's thread, since autocast and gradient mode are thread-local.
         """
-        shares = self._divide(turns)
-        self._open(len(shares))
-        if len(shares) == 1:
-            self.decoders[0].run(turns, sampling, refill)
-            return
-        one_at_a_time = threading.Lock()
+        self._lock = threading.Condition()
+        self._shared, self._own = shared, own
+        self._entered = ExitStack()
+        self._threads = threads
+        self.lanes = [Lane(decoder) for decoder in decoders]
+        self._pool = ThreadPoolExecutor(len(self.lanes), "lane")
+        self._recent: dict[int, tuple[list[int], Lane]] = {}
 
-        def refill_alone(stopped: Sequence[Turn]) -> Sequence[Turn]:
-            with one_at_a_time:
-                return refill(stopped)
+    def submit(self, tickets: Sequence[Ticket]) -> None:
+        """Start decoding the turns of all tickets."""
+        with self._lock:
+            for lane, share in self._divide([ticket.turn for ticket in tickets]):
+                lane.inbox += share
+            by_turn = {id(ticket.turn): ticket for ticket in tickets}
+            for lane in self.lanes:
+                lane.tickets |= {id(turn): by_turn[id(turn)] for turn in lane.inbox if id(turn) in by_turn}
+                if lane.inbox and not lane.is_running:
+                    self._start(lane)
 
-        def run(decoder: SlotDecoder, share: Sequence[Turn]) -> None:
-            with self._within():
-                decoder.run(share, sampling, refill_alone)
-
-        with _threads_each(len(shares)), ThreadPoolExecutor(len(shares), "lane") as pool:
-            futures = [pool.submit(run, *pair) for pair in zip(self.decoders, shares, strict=True)]
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-            finally:
-                # Nothing to cancel if all are done; an interrupt or a failure stops the others at their next step.
-                if not all(future.done() and not future.exception() for future in futures):
-                    self._cancelled.set()
-                wait(futures)
-                self._cancelled.clear()
-        errors = [error for future in futures if (error := future.exception())]
-        if errors:
-            raise next((error for error in errors if not isinstance(error, _CancelledError)), errors[0])
+    def wait_until_idle(self) -> None:
+        """Block until no lane works."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._busy)
 
     def clear(self) -> None:
-        """Forget all contexts and free the memory."""
-        for decoder in self.decoders:
-            decoder.clear()
+        """Free every cached context once no lane works."""
+        self.wait_until_idle()
+        self._recent.clear()
+        for lane in self.lanes:
+            lane.decoder.clear()
 
-    def _divide(self, turns: Sequence[Turn]) -> list[Sequence[Turn]]:
-        """Equal runs of neighbours, one for each lane worth opening."""
-        threads = torch.get_num_threads() if self._device.type == "cpu" else 1
-        count = max(1, min(threads, MOST, len(turns) // TURNS))
-        ends = [len(turns) * lane // count for lane in range(count + 1)]
-        return [turns[start:end] for start, end in pairwise(ends)]
+    @property
+    def _busy(self) -> int:
+        return sum(lane.is_running for lane in self.lanes)
 
-    def _open(self, count: int) -> None:
-        """Have `count` decoders that share the budget; the others give their memory back."""
-        for idle in self.decoders[count:]:
-            idle.clear()
-        self.decoders += [self._decoder() for _ in range(count - len(self.decoders))]
-        for decoder in self.decoders[:count]:
-            decoder.budget = max(1, self.budget // count)
+    def _divide(self, turns: Sequence[Turn]) -> list[tuple[Lane, Sequence[Turn]]]:
+        """Turns by lane: where their prefix is cached, else in equal runs of neighbours.
 
-    def _decoder(self) -> SlotDecoder:
-        return SlotDecoder(self._unless_cancelled, self._device)
+        Neighbours stay together, so that the samples of one question share their prompt.
+        """
+        placed = [(lane, [turn]) for turn in turns if (lane := self._home(turn))]
+        fresh = [turn for turn in turns if not any(turn is own[0] for _, own in placed)]
+        lanes = sorted(self.lanes, key=lambda lane: len(lane.tickets))
+        count = min(len(lanes), max(1, len(fresh) // TURNS))
+        ends = [len(fresh) * lane // count for lane in range(count + 1)]
+        shares = (fresh[start:end] for start, end in pairwise(ends))
+        return [*placed, *zip(lanes[:count], shares, strict=True)]
 
-    def _unless_cancelled(self, ids: Tensor, positions: Tensor, cache: SlotCache, columns: int) -> Tensor:
-        if self._cancelled.is_set():
-            raise _CancelledError
-        return self._forward(ids, positions, cache, columns)
+    def _home(self, turn: Turn) -> Lane | None:
+        """The lane that decoded the longest recent context this one continues."""
+        found = [
+            (len(tokens), key)
+            for key, (tokens, _) in self._recent.items()
+            if turn.context[: len(tokens)] == tokens
+        ]
+        return self._recent.pop(max(found)[1])[1] if found else None
+
+    def _start(self, lane: Lane) -> None:
+        if not self._busy:
+            self._entered.enter_context(self._shared())
+        lane.is_running = True
+        self._pool.submit(self._work, lane)
+
+    def _work(self, lane: Lane) -> None:
+        """Decode until the lane's inbox is empty. An error fails every turn of the lane."""
+        while True:
+            error: BaseException | None = None
+            try:
+                with self._own():
+                    lane.decoder.run(lambda: self._take(lane), lambda turns: self._give(lane, turns))
+            except BaseException as raised:
+                lane.decoder.clear()
+                error = raised
+            with self._lock:
+                left = list(lane.tickets.values()) if error else []
+                if error:
+                    lane.inbox.clear()
+                    lane.tickets.clear()
+                finished = not lane.inbox
+                if finished:
+                    lane.is_running = False
+                    if not self._busy:
+                        self._entered.close()
+                    self._lock.notify_all()
+                last, lane.last = lane.last, []
+            deliver(last, None)
+            deliver(left, error)
+            if finished:
+                return
+
+    def _take(self, lane: Lane) -> Sequence[Turn]:
+        with self._lock:
+            taken, lane.inbox = lane.inbox, []
+            last, lane.last = (lane.last, []) if taken else ([], lane.last)
+            if self._threads and torch.get_num_threads() != (own := max(1, self._threads // self._busy)):
+                torch.set_num_threads(own)
+        deliver(last, None)
+        return taken
+
+    def _give(self, lane: Lane, turns: Sequence[Turn]) -> None:
+        with self._lock:
+            tickets = [lane.tickets.pop(id(turn)) for turn in turns]
+            for turn in turns:
+                if len(self.lanes) > 1:
+                    self._recent[id(turn)] = turn.tokens, lane
+            while len(self._recent) > RECENT:
+                del self._recent[next(iter(self._recent))]
+            if not lane.tickets:
+                # The caller may train the model next, so it waits until the lane has left it.
+                lane.last += tickets
+                return
+        deliver(tickets, None)
 
 
-@contextmanager
-def _threads_each(lanes: int) -> Iterator[None]:
-    """PyTorch's threads, divided among lanes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(max(1, before // lanes))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def deliver(tickets: Sequence[Ticket], error: BaseException | None) -> None:
+    """Resolve tickets, those of one event loop in one call, so that its coroutines continue together."""
+    by_loop: dict[asyncio.AbstractEventLoop | None, list[Ticket]] = defaultdict(list)
+    for ticket in tickets:
+        by_loop[ticket.loop].append(ticket)
+
+    def resolve(own: Sequence[Ticket]) -> None:
+        for ticket in own:
+            ticket.resolve(error)
+
+    for loop, own in by_loop.items():
+        if loop is None:
+            resolve(own)
+        else:
+            with suppress(RuntimeError):  # the loop was closed, so nothing waits any more
+                loop.call_soon_threadsafe(resolve, own)

@@ -6,8 +6,10 @@ turns. Only the first keeps the sampled tokens exactly; the others encode the re
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -107,6 +109,7 @@ class OpenAIEngine(Engine):
         if not self._forms:
             raise ConfigError(f"api={api!r} needs the served model's tokenizer: tokenizer=<folder or name>")
         self._settled = False
+        self._settling = threading.Lock()
         key = os.environ.get(api_key_env, "")
         self._client = httpx.Client(
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
@@ -133,21 +136,22 @@ class OpenAIEngine(Engine):
         """The form of the requests besides: chat turns are not the very tokens that a local model sees."""
         return super().describe() | {"api": self.api}
 
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """Continue every context; see Engine. Raises EngineError when the endpoint cannot or will not.
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        """Continue one context; see Engine. Raises EngineError when the endpoint cannot or will not.
 
         A single request that it refuses, while it answers others, gives a completion with a fault.
         """
-        length = self.context_length
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._sample, request, sampling)
 
-        def answer(request: Request) -> Completion:
-            if len(request.tokens) >= length:
-                return Completion((), (), "", (), "context")
-            return self._answer(request, sampling)
-
-        # The first one alone, so that the form of the requests is settled once and not by each thread.
-        first = [] if self._settled else [answer(request) for request in requests[:1]]
-        return first + list(self._pool.map(answer, requests[len(first) :]))
+    def _sample(self, request: Request, sampling: Sampling) -> Completion:
+        if len(request.tokens) >= self.context_length:
+            return Completion((), (), "", (), "context")
+        if not self._settled:
+            # One request alone until the form of the requests is known.
+            with self._settling:
+                if not self._settled:
+                    return self._answer(request, sampling)
+        return self._answer(request, sampling)
 
     def close(self) -> None:
         """End the connections."""

@@ -5,6 +5,9 @@ context and seed only, never on its neighbours in the batch or their order.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -32,6 +35,23 @@ def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> tuple[list[int]
         tokens = _inverse_cdf(_nucleus((scaled - total).exp(), sampling.top_p), draws)
     logprobs = (scaled.gather(-1, tokens[:, None]) - total)[:, 0]
     return tokens.tolist(), logprobs.tolist()
+
+
+def choose_each(
+    logits: Tensor, samplings: Sequence[Sampling], draws: Sequence[float]
+) -> list[tuple[int, float]]:
+    """(token, log-probability) for each row of logits [B, V], with its own sampling settings and draw."""
+    found: list[tuple[int, float]] = [(0, 0.0)] * len(samplings)
+    groups: dict[tuple[float, float], list[int]] = defaultdict(list)
+    for row, sampling in enumerate(samplings):
+        groups[sampling.temperature, sampling.top_p].append(row)
+    for rows in groups.values():
+        some = logits if len(groups) == 1 else logits[rows]
+        drawn = torch.tensor([draws[row] for row in rows], dtype=torch.float64, device=logits.device)
+        tokens, logprobs = choose(some, samplings[rows[0]], drawn)
+        for row, token, logprob in zip(rows, tokens, logprobs, strict=True):
+            found[row] = (token, logprob)
+    return found
 
 
 def _nucleus(probs: Tensor, top_p: float) -> Tensor:

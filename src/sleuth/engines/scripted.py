@@ -72,9 +72,9 @@ class ScriptedEngine(Engine):
         self.name = name
         self._answered = 0
 
-    def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """The scripted reply to every request; `sampling` matters only for its limits and stops."""
-        return [self._answer(request, sampling) for request in requests]
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        """The scripted reply; `sampling` matters only for its limits and stops."""
+        return self._answer(request, sampling)
 
     def _answer(self, request: Request, sampling: Sampling) -> Completion:
         turn = sum(m.role == "assistant" for m in request.messages) if request.messages else self._answered

@@ -16,20 +16,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sleuth.engines.base import Sampling
 from sleuth.engines.lookup import WIDTHS, best_width
-from sleuth.engines.sampler import choose
+from sleuth.engines.sampler import choose_each
 from sleuth.engines.slot_cache import SlotCache, Window
 from sleuth.engines.turn import Turn
 
 Forward = Callable[[Tensor, Tensor, SlotCache, int], Tensor]
 """(input ids [B, S], positions [B, S], cache, K) → logits [B, K, V] of the last K columns."""
 
-Refill = Callable[[Sequence[Turn]], Sequence[Turn]]
-"""Turns that have stopped → further turns to answer."""
-
 JOIN_SHARE = 1 / 8
-"""Share of the rows that must have stopped before they are handed over: a prompt alone costs more than one of several."""
+"""Share of the rows that must have stopped before they are given back: several prompts cost less together than apart."""
 MIN_SHARED = 16
 """Tokens two contexts must share before one waits for the other; a wait costs one more forward pass."""
 STEP_OVERHEAD = {"cpu": 20.0}
@@ -51,25 +47,29 @@ class SlotDecoder:
         self.prefill_tokens = 4096
         """Most tokens, padding included, in one forward pass over prompts."""
 
-    def run(self, turns: Sequence[Turn], sampling: Sampling, refill: Refill | None = None) -> None:
-        """Bring every turn to its stop; as many side by side as the budget holds.
+    def run(self, take: Callable[[], Sequence[Turn]], give: Callable[[Sequence[Turn]], None]) -> None:
+        """Decode until `take` returns no more turns; as many at a time as the budget allows.
 
-        Whenever some have stopped, `refill` is given them and may return further turns, such as the
-        next ones of the same episodes, which join while the others go on.
+        `take` is asked at every step, so that new turns join while others are being decoded. `give`
+        receives turns that have stopped, several at a time.
         """
-        waiting = deque(turns)
+        waiting: deque[Turn] = deque()
         live: dict[int, Turn] = {}
         stopped: list[Turn] = []
-        while waiting or live or stopped:
+        while True:
+            waiting.extend(take())
+            stopped += _drop_cancelled(waiting, live)
             if stopped and len(stopped) >= JOIN_SHARE * (len(live) + len(stopped)):
-                waiting.extend(refill(stopped) if refill else ())
+                give(stopped)
                 stopped = []
+            if not waiting and not live:
+                return
             if fresh := self._admit(waiting, live):
                 logits = self._prefill(fresh, live)
-                stopped += self._write(fresh, [[] for _ in fresh], logits[:, None], live, sampling)
+                stopped += self._write(fresh, [[] for _ in fresh], logits[:, None], live)
             if live:
                 self._close_gaps(live)
-                stopped += self._advance(live, sampling)
+                stopped += self._advance(live)
 
     def probe(self, first: Sequence[int], second: Sequence[int]) -> Tensor:
         """Logits [2, V] after two short contexts, computed in pieces through the cache; clears it."""
@@ -88,7 +88,7 @@ class SlotDecoder:
         """Move turns from `waiting` to slots of their own, as many as the budget holds; returns the slots.
 
         A turn takes over the slot that holds its longest prefix; the others take the slots that
-        were not used for longest. Slots of turns that go on may be renumbered in `live`.
+        were not used for longest. Slots of unfinished turns may be renumbered in `live`.
         """
         cache, batch = self.cache, list[Turn]()
         need = max((len(turn.context) + turn.limit for turn in live.values()), default=0)
@@ -100,12 +100,12 @@ class SlotDecoder:
             need = wide
         if not batch:
             return []
-        placed = self._take_over(batch, [slot for slot in range(cache.slots) if slot not in live])
-        going_on = len(live)
-        rows = self._make_room(live | placed, going_on + len(batch), need)
+        placed = self._reuse(batch, [slot for slot in range(cache.slots) if slot not in live])
+        unfinished = len(live)
+        rows = self._make_room(live | placed, unfinished + len(batch), need)
         idle = sorted((s for s in range(cache.slots) if s not in rows), key=cache.used.__getitem__)
-        homeless = [turn for turn in batch if not any(turn is own for own in placed.values())]
-        for slot, turn in zip(idle, homeless, strict=False):
+        unplaced = [turn for turn in batch if not any(turn is own for own in placed.values())]
+        for slot, turn in zip(idle, unplaced, strict=False):
             cache.tokens[slot].clear()
             rows[slot] = turn
         live.clear()
@@ -113,7 +113,7 @@ class SlotDecoder:
         cache.touch(live)
         return sorted(slot for slot, turn in live.items() if any(turn is own for own in batch))
 
-    def _take_over(self, batch: Sequence[Turn], free: Sequence[int]) -> dict[int, Turn]:
+    def _reuse(self, batch: Sequence[Turn], free: Sequence[int]) -> dict[int, Turn]:
         """Free slots that hold the beginning of a turn's context, cut down to it, with the turn."""
         tokens, count = self.cache.tokens, len(batch)
         matrix = common_prefixes([*(t.context for t in batch), *(tokens[slot] for slot in free)])
@@ -223,7 +223,7 @@ class SlotDecoder:
             found = self._extend([runners[row][0] for row in bucket], [todo[row] for row in bucket])
             logits.update(zip(bucket, found, strict=True))
 
-    def _advance(self, live: dict[int, Turn], sampling: Sampling) -> list[Turn]:
+    def _advance(self, live: dict[int, Turn]) -> list[Turn]:
         """One forward pass over all live slots: a token for each, and guessed ones that prove right."""
         slots = sorted(live)
         view = slots[-1] + 1
@@ -233,7 +233,7 @@ class SlotDecoder:
         width = best_width([turn.lookup for turn in turns], guesses, view, overhead)
         guesses = [guess[:width] for guess in guesses]
         logits = self._step(slots, [[t.last, *g] for t, g in zip(turns, guesses, strict=True)], view)
-        return self._write(slots, guesses, logits, live, sampling)
+        return self._write(slots, guesses, logits, live)
 
     def _write(
         self,
@@ -241,7 +241,6 @@ class SlotDecoder:
         guesses: Sequence[Sequence[int]],
         logits: Tensor,
         live: dict[int, Turn],
-        sampling: Sampling,
     ) -> list[Turn]:
         """Let each slot's turn take the tokens that logits [n, K, V] choose, as far as its guesses are right.
 
@@ -251,12 +250,10 @@ class SlotDecoder:
         flat = [(row, columns - 1 - len(g) + i) for row, g in enumerate(guesses) for i in range(len(g) + 1)]
         index = torch.tensor(flat, device=logits.device)
         draws = [d for slot, g in zip(slots, guesses, strict=True) for d in live[slot].draws(len(g) + 1)]
-        chosen = choose(
-            logits[index[:, 0], index[:, 1]],
-            sampling,
-            torch.tensor(draws, dtype=torch.float64, device=logits.device),
-        )
-        pairs = zip(*chosen, strict=True)
+        samplings = [
+            live[slot].sampling for slot, g in zip(slots, guesses, strict=True) for _ in range(len(g) + 1)
+        ]
+        pairs = iter(choose_each(logits[index[:, 0], index[:, 1]], samplings, draws))
         for slot, guess in zip(slots, guesses, strict=True):
             turn = live[slot]
             right = turn.follow(guess, [next(pairs) for _ in range(len(guess) + 1)])
@@ -311,6 +308,17 @@ class SlotDecoder:
     def _run_model(self, ids: Tensor, positions: Tensor, window: Window, columns: int) -> Tensor:
         self.cache.window = window.to(self.device)
         return self.forward(ids.to(self.device), positions.to(self.device), self.cache, columns)
+
+
+def _drop_cancelled(waiting: deque[Turn], live: dict[int, Turn]) -> list[Turn]:
+    """Take out the turns that nothing waits for any more."""
+    cancelled = [turn for turn in (*waiting, *live.values()) if turn.cancelled]
+    for turn in cancelled:
+        if turn in waiting:
+            waiting.remove(turn)
+    for slot in [slot for slot, turn in live.items() if turn.cancelled]:
+        del live[slot]
+    return cancelled
 
 
 def common_prefixes(sequences: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -7,32 +7,36 @@ context runs one sequence at a time: slower, never wrong.
 
 from __future__ import annotations
 
-import copy
+import asyncio
 import hashlib
 import inspect
 import os
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import groupby
-from typing import Any
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sleuth.concurrency import Tick
 from sleuth.engines.attention import grouped
-from sleuth.engines.base import Completion, Engine, Reply, Request, Sampling
+from sleuth.engines.base import Completion, Engine, Request, Sampling
 from sleuth.engines.hf_tokenizer import HFTokenizer
-from sleuth.engines.lanes import Lanes
+from sleuth.engines.lanes import Lanes, Ticket
 from sleuth.engines.models import load_model
-from sleuth.engines.sampler import choose
+from sleuth.engines.single_decoder import SingleDecoder
 from sleuth.engines.slot_cache import SlotCache
+from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
 from sleuth.memory import give_back
 
+MOST_LANES = 4
+"""Most decoding threads; more of them would wait for the interpreter lock more than they compute."""
 SEEN_OF_EACH = 256
 """About so many values of each parameter enter the fingerprint."""
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -78,8 +82,11 @@ class TransformersEngine(Engine):
             raise EngineError(f"model {self.name!r} keeps no key-value cache, which Sleuth needs")
         self._lanes: Lanes | None = None
         self._windows = {FULL: 0}
-        self._checked = False
-        self._one_at_a_time = threading.Lock()
+        self._is_batched = False
+        self._budget = 1
+        self._version: object = None
+        self._opening = threading.Lock()
+        self._tick: Tick[Ticket] = Tick(self._submit)
 
     @classmethod
     def load(
@@ -90,13 +97,6 @@ class TransformersEngine(Engine):
         return cls(model, tokenizer, name, **options)
 
     @property
-    def is_batched(self) -> bool:
-        """Whether contexts are decoded side by side; False for models that need the slow path."""
-        with self._one_at_a_time:
-            self._prepare()
-        return self._lanes is not None
-
-    @property
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
 
@@ -104,48 +104,56 @@ class TransformersEngine(Engine):
     def _dtype(self) -> torch.dtype:
         return next(self.model.parameters()).dtype
 
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        """Continue one context; see Engine. Raises EngineError for a token the model does not have."""
+        ticket = Ticket(self._turn(request, sampling), asyncio.get_running_loop())
+        if ticket.turn.stop:
+            return ticket.turn.completion()
+        self._tick.add(ticket)
+        try:
+            return await cast("asyncio.Future[Completion]", ticket.future)
+        except asyncio.CancelledError:
+            ticket.turn.cancelled = True
+            raise
+
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """Continue every context; see Engine. Raises EngineError for a token the model does not have."""
-        completions: dict[int, Completion] = {}
+        """Continue every context from plain code; see Engine."""
+        tickets = [Ticket(self._turn(request, sampling)) for request in requests]
+        opened = [ticket for ticket in tickets if not ticket.turn.stop]
+        self._submit(opened)
+        try:
+            for ticket in opened:
+                cast("Future[Completion]", ticket.future).result()
+        except BaseException:
+            for ticket in opened:
+                ticket.turn.cancelled = True
+            raise
+        return [ticket.turn.completion() for ticket in tickets]
 
-        def keep(done: Sequence[tuple[int, Completion]]) -> list[tuple[int, Request]]:
-            completions.update(done)
-            return []
+    def sync(self, policy: Any) -> None:
+        """Free what was computed with older weights, once nothing is being decoded; see Engine.
 
-        self.converse(list(enumerate(requests)), sampling, keep)
-        return [completions[index] for index in range(len(requests))]
+        The engine samples from the module in training itself, so no weights are copied.
+        """
+        if (version := policy.version) != self._version:
+            self._version = version
+            self.release()
 
-    def converse(self, requests: Sequence[tuple[int, Request]], sampling: Sampling, reply: Reply) -> None:
-        """Continue contexts as they come; see Engine. `reply` must not call this engine."""
-        turns: dict[int, tuple[int, Turn]] = {}
+    def release(self) -> None:
+        """Free all keys and values once nothing is being decoded."""
+        if self._lanes is not None:
+            self._lanes.clear()
+        give_back()
 
-        def take(asked: Sequence[tuple[int, Request]]) -> list[Turn]:
-            """The turns of requests; those without room are answered at once."""
-            opened: list[Turn] = []
-            while asked:
-                closed: list[Turn] = []
-                for key, request in asked:
-                    self._check(request)
-                    turn = Turn(request, sampling, self.context_length, self.tokenizer.decode, self._eos)
-                    turns[id(turn)] = key, turn
-                    (closed if turn.stop else opened).append(turn)
-                asked = answer(closed) if closed else []
-            return opened
+    def _turn(self, request: Request, sampling: Sampling) -> Turn:
+        self._check(request)
+        return Turn(request, sampling, self.context_length, self.tokenizer.decode, self._eos)
 
-        def answer(stopped: Sequence[Turn]) -> Sequence[tuple[int, Request]]:
-            return reply([(turns.pop(id(turn))[0], turn.completion()) for turn in stopped])
-
-        with self._one_at_a_time:
-            self._prepare()
-            with self._inference():
-                if self._lanes is not None:
-                    with grouped(self._config):
-                        self._lanes.run(take(requests), sampling, lambda stopped: take(answer(stopped)))
-                    return
-                opened = take(requests)
-                while opened:
-                    self._run_singly(opened, sampling)
-                    opened = take(answer(opened))
+    def _submit(self, tickets: Sequence[Ticket]) -> None:
+        with self._opening:
+            if self._lanes is None:
+                self._lanes = self._open_lanes()
+        self._lanes.submit(tickets)
 
     def describe(self) -> dict[str, str]:
         """Arithmetic and device besides: the same weights may write otherwise in another arithmetic."""
@@ -161,12 +169,6 @@ class TransformersEngine(Engine):
             digest.update(name.encode() + some.float().cpu().numpy().tobytes())
         return digest.hexdigest()
 
-    def refresh(self) -> None:
-        """Forget all keys and values, and free their memory; call whenever the weights have changed."""
-        if self._lanes is not None:
-            self._lanes.clear()
-        give_back()
-
     def _check(self, request: Request) -> None:
         tokens = np.asarray(request.tokens, dtype=np.int64)
         if not tokens.size:
@@ -176,21 +178,14 @@ class TransformersEngine(Engine):
             raise EngineError(f"token id {wrong[0]} is not in the model's vocabulary of {self._vocabulary}")
 
     @contextmanager
-    def _inference(self) -> Iterator[None]:
-        """Eval mode without gradients; every module's training flag is put back after."""
+    def _evaluating(self) -> Iterator[None]:
+        """The model in eval mode with grouped attention; every training flag is restored after."""
         training = [module for module in self.model.modules() if module.training]
         self.model.eval()
-        finished = False
         try:
-            with self._arithmetic():
+            with grouped(self._config) if self._is_batched else nullcontext():
                 yield
-            finished = True
-        except torch.OutOfMemoryError as error:
-            raise EngineError(f"{self.name}: out of memory; lower cache_gib or the rollout batch") from error
         finally:
-            if not finished:
-                # Cut off in the middle (Ctrl-C, say), slots may hold less than they claim.
-                self.refresh()
             for module in training:
                 module.training = True
 
@@ -198,8 +193,11 @@ class TransformersEngine(Engine):
     def _arithmetic(self) -> Iterator[None]:
         """No gradients, and autocast if wanted, for the thread that enters."""
         autocast = torch.autocast(self._device.type, dtype=self._autocast, enabled=self._autocast is not None)
-        with torch.no_grad(), autocast:
-            yield
+        try:
+            with torch.no_grad(), autocast:
+                yield
+        except torch.OutOfMemoryError as error:
+            raise EngineError(f"{self.name}: out of memory; lower cache_gib or the rollout batch") from error
 
     def _forward(self, ids: Tensor, columns: int = 1, **inputs: Any) -> Any:
         """The model's output; logits of the last columns only, since a prompt's would fill memory."""
@@ -230,27 +228,29 @@ class TransformersEngine(Engine):
             masks[kind] = empty.masked_fill_(hidden, torch.finfo(dtype).min)
         return masks if len(masks) > 1 else next(iter(masks.values()))
 
-    def _prepare(self) -> None:
-        """Decide once between slots and one sequence at a time, by config and then by trial."""
-        if self._checked:
-            return
-        self._checked = True
+    def _open_lanes(self) -> Lanes:
+        """Decode in slots or one sequence at a time: by config, then by comparing logits once."""
         reason = _unsuited(self.model, self._config)
         if not reason:
             self._windows = _windows(self._config, self.context_length)
-            lanes = Lanes(self._forward_slots, self._device, self._arithmetic)
-            reason = self._trial(lanes)
-            if not reason:
-                self._lanes = lanes
+            reason = self._mismatch()
         if reason:
-            warnings.warn(f"{self.name}: one sequence at a time ({reason})", stacklevel=3)
+            warnings.warn(f"{self.name}: one sequence at a time ({reason})", stacklevel=4)
+            return Lanes([SingleDecoder(self._forward, self._device)], 0, self._evaluating, self._arithmetic)
+        self._is_batched = True
+        threads = torch.get_num_threads() if self._device.type == "cpu" else 0
+        count = max(1, min(threads, MOST_LANES))
+        decoders = [SlotDecoder(self._forward_slots, self._device) for _ in range(count)]
+        for decoder in decoders:
+            decoder.budget = max(1, self._budget // count)
+        return Lanes(decoders, threads, self._evaluating, self._arithmetic)
 
-    def _trial(self, lanes: Lanes) -> str:
+    def _mismatch(self) -> str:
         """Why the slot cache does not suit this model; "" if it gives the logits of a plain forward pass."""
         ids = [(7 * i + 3) % self._vocabulary for i in range(13)]
         contexts = [ids[:7], ids[7:]]
-        decoder = lanes.decoders[0]
-        with self._inference():
+        decoder = SlotDecoder(self._forward_slots, self._device)
+        with self._evaluating(), self._arithmetic():
             plain = [self._forward(torch.tensor([c], device=self._device)).logits[0, -1] for c in contexts]
             try:
                 with grouped(self._config):
@@ -263,8 +263,7 @@ class TransformersEngine(Engine):
         tolerance = 1e-3 if (self._autocast or self._dtype) in (torch.float32, torch.float64) else 0.1
         if not difference <= tolerance:
             return f"its logits through the slot cache are off by {difference:.2g}"
-        lanes.budget = max(1, self._cache_bytes() // max(1, decoder.cache.token_bytes()))
-        decoder.clear()
+        self._budget = max(1, self._cache_bytes() // max(1, decoder.cache.token_bytes()))
         return ""
 
     def _cache_bytes(self) -> int:
@@ -273,23 +272,6 @@ class TransformersEngine(Engine):
         if self._device.type == "cuda":
             return torch.cuda.mem_get_info(self._device)[0] // 2
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-
-    def _run_singly(self, turns: Sequence[Turn], sampling: Sampling) -> None:
-        """One sequence at a time over the model's own cache; equal neighbours share the prompt's pass."""
-        device = self._device
-        for context, group in groupby(turns, key=lambda turn: turn.context):
-            prompt = self._forward(torch.tensor([context], device=device))
-            for turn in group:
-                output = copy.copy(prompt)
-                cache = copy.deepcopy(prompt.past_key_values)
-                while True:
-                    draw = torch.tensor(turn.draws(1), dtype=torch.float64, device=device)
-                    (token,), (logprob,) = choose(output.logits[:, -1], sampling, draw)
-                    turn.take(token, logprob)
-                    if turn.stop:
-                        break
-                    output = self._forward(torch.tensor([[token]], device=device), past_key_values=cache)
-                    cache = output.past_key_values
 
 
 def _base(model: Any) -> Any:

@@ -95,6 +95,9 @@ class Turn:
     ) -> None:
         self.context = list(request.tokens)
         self.seed = request.seed
+        self.sampling = sampling
+        self.cancelled = False
+        """Set when nothing waits for this turn any more; the decoder then drops it."""
         room = context_length - len(self.context)
         self.limit = max(0, min(room, sampling.max_new_tokens))
         """Most new tokens."""
@@ -112,6 +115,11 @@ class Turn:
     def count(self) -> int:
         """Tokens written so far."""
         return len(self._logprobs)
+
+    @property
+    def tokens(self) -> list[int]:
+        """The context and what has been written."""
+        return self.context + self._stream.tokens
 
     @property
     def left(self) -> int:

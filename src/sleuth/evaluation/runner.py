@@ -6,18 +6,18 @@ left; an episode that failed from outside is counted as wrong and reported, neve
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from sleuth.datasets.leak import find_leaks
-from sleuth.engines.base import Engine, Sampling
-from sleuth.errors import ConfigError, DataError, JudgeError, RewardError
+from sleuth.engines.base import Engine
+from sleuth.episodes.world import World
+from sleuth.errors import ConfigError, DataError
 from sleuth.evaluation.records import Key, Record, key_of, read_records, record_of
 from sleuth.evaluation.result import (
     QUESTIONS,
@@ -32,15 +32,12 @@ from sleuth.evaluation.result import (
 )
 from sleuth.evaluation.settings import differing, rules_of, settings_of, versions
 from sleuth.lock import FolderLock
-from sleuth.protocols.base import AgentProtocol
-from sleuth.retrievers.base import Retriever
-from sleuth.rewards.base import Reward
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import GREEDY, run_episodes
+from sleuth.rewards.base import Reward, score_all
+from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.storage import LinesWriter, read_json, read_lines, write_json
 from sleuth.text import clock
-from sleuth.types import Question, Score, Trajectory
+from sleuth.types import Question, Trajectory
 
 _ROUND = 8
 """Rollout batches between two scorings by the reward: memory stays flat and the engine's batch full."""
@@ -74,62 +71,47 @@ class Progress:
         return " · ".join(parts)
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Where questions come from, for the record of an evaluation."""
+
+    source: str = ""
+    """Data spec of the questions."""
+    train_questions: Sequence[Question] | None = None
+    """Training questions to find leaks in; None = not checked."""
+    perturbation: Mapping[str, str] = field(default_factory=dict)
+    """What was changed on purpose about questions or passages (a robustness run)."""
+
+
 def evaluate(
     questions: Sequence[Question],
-    *,
-    protocol: AgentProtocol,
-    engine: Engine,
-    retriever: Retriever,
-    limits: Limits,
+    world: World,
     folder: Path,
-    sampling: Sampling = GREEDY,
+    *,
     reward: Reward | None = None,
-    rollout_batch: int = 64,
-    train_questions: Sequence[Question] | None = None,
-    source: str = "",
-    perturbation: Mapping[str, str] | None = None,
+    width: int = 64,
+    origin: Origin = Origin(),
     progress: Callable[[Progress], None] | None = None,
 ) -> Evaluation:
-    """Run every question once and write `folder`; a folder of the same settings is continued.
+    """Play every question once and write `folder`; a folder of the same settings is continued.
 
-    `rollout_batch` episodes run side by side; it changes speed, never results. With
-    `train_questions` the result is stamped with the leaks found. `reward` is recorded beside the
-    official scores; `source` says where the questions come from, `perturbation` what was changed on
-    purpose about them or about what is found. Raises DataError for no or repeated questions, ConfigError for a folder that
-    holds an evaluation with other settings or weights, BusyError for one that is being written, EngineError if the model fails (run again to go on).
+    `width` episodes run at a time; it changes speed, never results. `reward` is recorded in
+    addition to the official scores. Raises DataError for no or repeated questions, ConfigError for
+    a folder that holds an evaluation with other settings or weights, BusyError for one that is
+    being written, EngineError if the model fails (run again to continue).
     """
     _check(questions)
-    settings = settings_of(
-        questions,
-        protocol=protocol,
-        engine=engine,
-        retriever=retriever,
-        limits=limits,
-        sampling=sampling,
-        reward=reward,
-        perturbation=perturbation,
-    )
+    settings = settings_of(questions, world, reward, origin.perturbation)
     _claim(folder, settings)
-    leaks = _leaks(questions, train_questions)
-    per_round = rollout_batch * _ROUND
-    with _Session(folder, len(questions), rollout_batch, progress) as session:
+    leaks = _leaks(questions, origin.train_questions)
+    per_round = width * _ROUND
+    with _Session(folder, len(questions), width, progress) as session:
         todo = [question for question in questions if key_of(question) not in session.records]
-        for start in range(0, len(todo), per_round):
-            run_episodes(
-                todo[start : start + per_round],
-                protocol=protocol,
-                engine=engine,
-                retriever=retriever,
-                limits=limits,
-                sampling=sampling,
-                width=rollout_batch,
-                on_done=session.finish,
-            )
+        for start in range(0, max(1, len(todo)), per_round):
+            roll_out(todo[start : start + per_round], world, width=width, on_done=session.finish)
             if reward is not None:
-                session.score(reward, engine, per_round)
-        if reward is not None:
-            session.score(reward, engine, per_round)
-    return _conclude(folder, session, settings, leaks, source, engine.describe())
+                session.score(reward, world.engine, per_round)
+    return _conclude(folder, session, settings, leaks, origin.source, world.engine.describe())
 
 
 def _check(questions: Sequence[Question]) -> None:
@@ -211,14 +193,10 @@ class _Session:
         while self._num_scored < len(reader):
             stop = min(self._num_scored + batch, len(reader))
             group = [reader[index] for index in range(self._num_scored, stop)]
-            sound = [trajectory for trajectory in group if not trajectory.fault]
-            scores = iter(_scores(reward, sound, engine))
-            for trajectory in group:
-                score = Score(0.0, {}, trajectory.fault) if trajectory.fault else _finite(next(scores))
+            for trajectory, score in zip(group, score_all(reward, group, engine), strict=True):
                 row = {"id": trajectory.question.id, "dataset": trajectory.question.dataset}
-                self._rewards.write(
-                    row | {"total": score.total, "parts": score.parts, "invalid": score.invalid}
-                )
+                total, parts = (0.0, {}) if score.invalid else (score.total, score.parts)
+                self._rewards.write(row | {"total": total, "parts": parts, "invalid": score.invalid})
             self._num_scored = stop
 
     def _record(self, trajectory: Trajectory) -> None:
@@ -262,23 +240,6 @@ class _Session:
         for file in (self._trajectories, self._lines, self._rewards):
             file.close()
         self._lock.release()
-
-
-def _scores(reward: Reward, trajectories: Sequence[Trajectory], engine: Engine) -> Sequence[Score]:
-    """The rewards; invalid ones if they cannot be had, since an evaluation does not depend on its judge."""
-    if not trajectories:
-        return []
-    try:
-        return reward.score(trajectories, engine)
-    except (JudgeError, RewardError) as error:
-        return [Score(0.0, {}, str(error) or type(error).__name__) for _ in trajectories]
-
-
-def _finite(score: Score) -> Score:
-    """The score, or an invalid one if it holds a number that cannot be averaged."""
-    values = {"total": score.total, **score.parts}
-    bad = next((f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)), "")
-    return Score(0.0, {}, score.invalid or bad) if bad else score
 
 
 def _conclude(

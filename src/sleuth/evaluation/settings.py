@@ -16,13 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import sleuth
-from sleuth.engines.base import Engine, Sampling
+from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
 from sleuth.metrics.answers import RULES, Rules, rules_for
-from sleuth.protocols.base import AgentProtocol
-from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
-from sleuth.rollouts.limits import Limits
 from sleuth.types import Question
 
 PACKAGES = ("torch", "transformers", "tantivy", "numpy", "faiss-cpu", "httpx")
@@ -31,12 +28,7 @@ PACKAGES = ("torch", "transformers", "tantivy", "numpy", "faiss-cpu", "httpx")
 
 def settings_of(
     questions: Sequence[Question],
-    *,
-    protocol: AgentProtocol,
-    engine: Engine,
-    retriever: Retriever,
-    limits: Limits,
-    sampling: Sampling,
+    world: World,
     reward: Reward | None,
     perturbation: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
@@ -44,15 +36,16 @@ def settings_of(
 
     `perturbation` says what was changed on purpose (a robustness run); it is absent where nothing was.
     """
+    engine, sampling = world.engine, world.sampling
     settings = {
         "model": engine.name,
         "weights": engine.fingerprint(),
         "dataset": "+".join(sorted({question.dataset for question in questions})),
         "questions": {"n": len(questions), "sha256": fingerprint(questions)},
         "rules": {name: _rules(name) for name in sorted({question.dataset for question in questions})},
-        "protocol": describe(protocol),
-        "retriever": dict(sorted(retriever.identity().items())),
-        "limits": describe(limits),
+        "protocol": describe(world.protocol),
+        "retriever": dict(sorted(world.retriever.identity().items())),
+        "limits": describe(world.limits),
         "decoding": {
             "method": "greedy" if sampling.temperature == 0 else "sampling",
             "temperature": sampling.temperature,

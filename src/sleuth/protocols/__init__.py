@@ -5,7 +5,7 @@ PROTOCOLS = {
     "chain-of-thought": "sleuth.protocols.direct:ChainOfThought",
     "direct": "sleuth.protocols.direct:Direct",
     "eviomni": "sleuth.protocols.eviomni:EviOmni",
-    "evo-rag": "sleuth.protocols.evo_rag:EvoRAG",
+    "evo-rag": "sleuth.recipes.evo_rag.protocol:EvoRAG",
     "ircot": "sleuth.protocols.ircot:IRCoT",
     "iter-retgen": "sleuth.protocols.iter_retgen:IterRetGen",
     "search-o1": "sleuth.protocols.search_o1:SearchO1",

@@ -15,8 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import Positive
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision
+from sleuth.episodes.tags import find_tags
 from sleuth.errors import ConfigError
-from sleuth.protocols.base import AgentProtocol, Decision, find_tags
 from sleuth.protocols.demonstration import quote_around
 from sleuth.types import Hit, Question, Trajectory
 
@@ -51,7 +53,7 @@ class ArenaSections(AgentProtocol):
             raise ConfigError(f"sections must differ, not {', '.join(self.sections)}")
 
     @property
-    def tags(self) -> tuple[str, ...]:  # type: ignore[override]
+    def tags(self) -> tuple[str, ...]:
         """The sections."""
         return self.sections
 

@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.protocols.base import AgentProtocol, Decision, find_tags
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision
+from sleuth.episodes.tags import find_tags
 from sleuth.protocols.eviomni import passage_lines
 from sleuth.protocols.plain_rag import PlainRAG
 from sleuth.protocols.reasoning import stated_answer, states_answer

@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import Positive
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision
+from sleuth.episodes.tags import find_tags
 from sleuth.errors import ConfigError
-from sleuth.protocols.base import AgentProtocol, Decision, find_tags
 from sleuth.protocols.demonstration import quote_around
 from sleuth.protocols.plain_rag import PlainRAG
 from sleuth.types import Hit, Passage, Question, Trajectory
@@ -46,17 +48,17 @@ class EviOmni(AgentProtocol):
             raise ConfigError("sections must end with 'extract' or 'answer', not 'reason'")
 
     @property
-    def tags(self) -> tuple[str, ...]:  # type: ignore[override]
+    def tags(self) -> tuple[str, ...]:
         """The sections."""
         return self.sections
 
     @property
-    def stops(self) -> tuple[str, ...]:  # type: ignore[override]
+    def stops(self) -> tuple[str, ...]:
         """The turn ends with its last section: </extract> where a separate reader answers."""
         return (f"</{self.sections[-1]}>",) if self.sections else ()
 
     @property
-    def retrieves_first(self) -> bool:  # type: ignore[override]
+    def retrieves_first(self) -> bool:
         """Whether the prompt has room for passages."""
         return "{passages}" in self.instruction
 

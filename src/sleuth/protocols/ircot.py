@@ -17,15 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import Positive
-from sleuth.protocols.base import Decision
+from sleuth.episodes.record import Decision
 from sleuth.protocols.direct import ChainOfThought
+from sleuth.protocols.fresh_contexts import FreshContexts
 from sleuth.protocols.reasoning import first_sentence, states_answer
 from sleuth.text import neutralise
 from sleuth.types import Hit, Question
 
 
 @dataclass(frozen=True)
-class IRCoT(ChainOfThought):
+class IRCoT(FreshContexts, ChainOfThought):
     """Interleaved retrieval and reasoning; `instruction` is the reader's."""
 
     instruction: str = (
@@ -45,7 +46,7 @@ class IRCoT(ChainOfThought):
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
         """The context of the first sentence."""
-        return self.renewed_prompt(question, hits, ())
+        return self.next_prompt(question, hits, ())
 
     def decide(self, question: Question, turns: Sequence[str]) -> Decision:
         """A search with the sentence just written; "reasoned" once the reasoning is at its end; the reader's answer."""
@@ -54,12 +55,12 @@ class IRCoT(ChainOfThought):
         sentence = first_sentence(turns[-1])
         return Decision("reasoned" if self._is_reasoned(turns) else "search", sentence)
 
-    def renew(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit] | None:
-        """Every passage found so far, the latest search's first, so that the oldest give way."""
+    def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
+        """Every passage found so far, the latest search's first, so that the oldest are dropped first."""
         distinct = {hit.passage.id: hit for hits in reversed(shown) for hit in hits}
         return list(distinct.values())[: self.max_passages]
 
-    def renewed_prompt(
+    def next_prompt(
         self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
     ) -> tuple[tuple[str, str], ...]:
         """Passages, question and the reasoning so far; for the reader, passages and question."""

@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import Positive
-from sleuth.protocols.base import Decision
+from sleuth.episodes.record import Decision
 from sleuth.protocols.direct import ChainOfThought
+from sleuth.protocols.fresh_contexts import FreshContexts
 from sleuth.types import Hit, Question
 
 
 @dataclass(frozen=True)
-class IterRetGen(ChainOfThought):
+class IterRetGen(FreshContexts, ChainOfThought):
     """Retrieve and reason in alternation; the number of rounds is fixed beforehand."""
 
     instruction: str = (
@@ -38,6 +39,6 @@ class IterRetGen(ChainOfThought):
             return self.read(turns[-1])
         return Decision("search", " ".join(f"{turns[-1]} {question.text}".split()))
 
-    def renew(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit] | None:
+    def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
         """The latest passages: each round reads nothing else."""
         return shown[-1] if shown else ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.protocols.base import AgentProtocol, Decision
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision
 from sleuth.types import Hit, Question, Trajectory
 
 

@@ -18,8 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import NonNegative
-from sleuth.protocols.base import AgentProtocol, Decision
+from sleuth.episodes.record import Decision
 from sleuth.protocols.eviomni import passage_lines
+from sleuth.protocols.fresh_contexts import FreshContexts
 from sleuth.text import neutralise
 from sleuth.types import Hit, Question, Trajectory
 
@@ -33,7 +34,7 @@ _QUERIES = re.compile(
 
 
 @dataclass(frozen=True)
-class SearchO1(AgentProtocol):
+class SearchO1(FreshContexts):
     """Agentic search with reason-in-documents."""
 
     instruction: str = (
@@ -79,11 +80,11 @@ class SearchO1(AgentProtocol):
             return Decision("invalid", "no searches were left")
         return decision
 
-    def renew(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit] | None:
+    def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
         """What was just found, to be condensed; after that, no passage."""
         return shown[-1] if len(turns) % 2 and shown else ()
 
-    def renewed_prompt(
+    def next_prompt(
         self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
     ) -> tuple[tuple[str, str], ...]:
         """Passages to condense, or the reasoning with the condensed results in their places."""

@@ -16,7 +16,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from sleuth.protocols.base import AgentProtocol, Decision, Tag, find_tags
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision
+from sleuth.episodes.tags import Tag, find_tags
 from sleuth.protocols.demonstration import Script, write_turn
 from sleuth.types import Hit, Question, Segment, Trajectory
 
@@ -41,12 +43,12 @@ class SearchTags(AgentProtocol):
     """Wording of warm-start demonstrations."""
 
     @property
-    def tags(self) -> tuple[str, ...]:  # type: ignore[override]
+    def tags(self) -> tuple[str, ...]:
         """Tags the policy may write."""
         return ("think", "search", *([self.note] if self.note else []), "answer")
 
     @property
-    def stops(self) -> tuple[str, ...]:  # type: ignore[override]
+    def stops(self) -> tuple[str, ...]:
         """A turn ends with its action."""
         return ("</search>", "</answer>")
 

@@ -19,7 +19,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sleuth.protocols.base import AgentProtocol, Decision
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision
 from sleuth.protocols.eviomni import passage_lines
 from sleuth.protocols.reasoning import first_sentence, short_answer
 from sleuth.types import Hit, Question, Trajectory

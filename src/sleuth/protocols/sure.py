@@ -20,8 +20,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sleuth.protocols.base import AgentProtocol, Decision
+from sleuth.episodes.record import Decision
 from sleuth.protocols.eviomni import passage_lines
+from sleuth.protocols.fresh_contexts import FreshContexts
 from sleuth.text import neutralise, normalise
 from sleuth.types import Hit, Question, Trajectory
 
@@ -30,7 +31,7 @@ _DONE = "[DONE]"
 
 
 @dataclass(frozen=True)
-class SuRe(AgentProtocol):
+class SuRe(FreshContexts):
     """Summarised retrieval; every turn has a context of its own."""
 
     candidates: Annotated[int, Meta(ge=1, le=26)] = 2
@@ -39,11 +40,6 @@ class SuRe(AgentProtocol):
     tags = ()
     stops = (_DONE,)
     retrieves_first = True
-
-    @property
-    def most_turns(self) -> int:
-        """Turns of an episode with K candidates."""
-        return 1 + self.candidates + self.candidates**2
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
         """Ask for the candidates."""
@@ -77,12 +73,12 @@ class SuRe(AgentProtocol):
         said = _verdict(turns[-1]) if is_verdict else _preferred(turns[-1])
         return Decision("verdict" if is_verdict else "preference", f"{said:g}")
 
-    def renew(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit] | None:
+    def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
         """The passages while summaries are written; afterwards only summaries are compared."""
         needed = len(turns) <= len(self.candidates_in(turns[0]))
         return shown[0] if needed and shown else ()
 
-    def renewed_prompt(
+    def next_prompt(
         self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
     ) -> tuple[tuple[str, str], ...]:
         """Ask for the next summary, verdict or preference."""

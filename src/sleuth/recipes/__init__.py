@@ -25,7 +25,7 @@ RECIPES = {
     "eval-rar": "sleuth.recipes.eval_rar:RECIPES",
     "evinote-rag": "sleuth.recipes.evinote_variants:RECIPES",
     "eviomni": "sleuth.recipes.eviomni_variants:RECIPES",
-    "evo-rag": "sleuth.recipes.evo_rag_variants:RECIPES",
+    "evo-rag": "sleuth.recipes.evo_rag.variants:RECIPES",
     "ircot": "sleuth.recipes.baselines:IRCOT",
     "iter-retgen": "sleuth.recipes.baselines:ITER_RETGEN",
     "r1": "sleuth.recipes.r1:RECIPES",

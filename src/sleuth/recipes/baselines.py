@@ -6,7 +6,7 @@ are compared with. What each paper leaves open, and where ours differs: docs/met
 
 from typing import Any
 
-from sleuth.protocols.base import AgentProtocol
+from sleuth.episodes.protocol import AgentProtocol
 from sleuth.protocols.direct import ChainOfThought, Direct
 from sleuth.protocols.ircot import IRCoT
 from sleuth.protocols.iter_retgen import IterRetGen

@@ -5,8 +5,8 @@ Base, the first row of the tables, is the recipe search-r1.
 
 from dataclasses import replace
 
+from sleuth.episodes.protocol import AgentProtocol
 from sleuth.judges.nli import NLIJudge
-from sleuth.protocols.base import AgentProtocol
 from sleuth.recipe import Recipe
 from sleuth.recipes import search_r1
 from sleuth.recipes.evinote_rag import CPU, JUDGE, PAPER, protocol

@@ -6,7 +6,7 @@ REWARDS = {
     "arena": "sleuth.rewards.arena:ArenaReward",
     "eviomni": "sleuth.rewards.eviomni:EviOmniReward",
     "evinote": "sleuth.rewards.evinote:EviNoteReward",
-    "evo-rag": "sleuth.rewards.evo_rag:EvoRAGReward",
+    "evo-rag": "sleuth.recipes.evo_rag.reward:EvoRAGReward",
     "format-and-accuracy": "sleuth.rewards.arena:FormatAndAccuracyReward",
 }
 """Name → class, for recipes saved as JSON."""

@@ -13,7 +13,7 @@ from typing import Literal
 
 from sleuth.engines.base import Engine
 from sleuth.metrics.answers import cover_exact_match_characters, exact_match, f1, golds_of, rules_for
-from sleuth.rewards.base import Findings, Reward
+from sleuth.rewards.base import Reward
 from sleuth.text import contains
 from sleuth.types import Score, Trajectory
 
@@ -29,12 +29,7 @@ class AnswerReward(Reward):
     def cross_check(self) -> None:
         rules_for(self.rule)
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """Parts: answer."""
         return [Score(value, {"answer": value}) for value in map(self.answer, trajectories)]
 
@@ -64,12 +59,7 @@ class AnswerOrEvidenceReward(AnswerReward):
     """How a note holds a gold: as whole words, yes and no never; or as AutoRefine's released code has it,
     as a substring, where "no" is in "know"."""
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """Parts: answer, and the one named by `part`."""
         scores = []
         for trajectory in trajectories:

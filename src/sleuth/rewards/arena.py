@@ -19,7 +19,7 @@ from sleuth.judges.base import yes_or_no
 from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
 from sleuth.protocols.arena import RELEVANCE, reference_numbers
-from sleuth.rewards.base import Findings, Reward
+from sleuth.rewards.base import Reward
 from sleuth.text import neutralise
 from sleuth.types import Passage, Score, Trajectory
 
@@ -52,12 +52,7 @@ class FormatAndAccuracyReward(Reward):
             raise ConfigError(f"the judge of answers must be an LLM judge, which {self.judge!r} is not")
         rules_for(self.rule)
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """Parts: format, accuracy. Invalid where the judge gives no verdict."""
         accuracies = self.accuracy(trajectories)
         return [self._score(t, accuracy) for t, accuracy in zip(trajectories, accuracies, strict=True)]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from sleuth.checked import Checked
 from sleuth.engines.base import Engine
+from sleuth.errors import JudgeError, RewardError
+from sleuth.scale import Scale
 from sleuth.types import Score, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
-    """What was found out about one trajectory elsewhere, so that it need not be generated or judged again."""
+class Known:
+    """Values about one transcript that its row brings, so that they are not generated or judged again."""
 
     rationale_answer: str | None = None
     """The answer given from the rationale without the evidence (EviOmni's o_r)."""
@@ -28,18 +31,56 @@ class Reward(Checked, ABC):
     """Scores a batch of trajectories."""
 
     by_step: ClassVar[bool] = False
-    """True: it scores every action, so that Score.steps says how the total came about."""
+    """Whether every action is scored, so that Score.steps explains the total."""
 
     @abstractmethod
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """One Score per trajectory, in order.
 
-        `engine` holds the current policy, for rewards that need further generations; rewards
-        that need none ignore it. `findings`, one per trajectory where given, hold what need not
-        be asked again. A judgement that cannot be had gives Score.invalid, never 0.
+        `engine` holds the current policy, for rewards that need further generations. A judgement
+        that is missing gives Score.invalid, never 0.
         """
+
+    def given(self, known: Known) -> Reward:
+        """This reward for one transcript, with the values that are known; itself if it uses none of them."""
+        return self
+
+    def stages(self) -> Sequence[Reward]:
+        """Rewards of the stages of training, in order; one stage unless a curriculum has more."""
+        return (self,)
+
+    def check(self, scale: Scale) -> None:
+        """Raise ConfigError for a scale at which this reward is not defined."""
+
+
+def score_all(reward: Reward, trajectories: Sequence[Trajectory], engine: Engine | None) -> list[Score]:
+    """One score for each trajectory, in training and evaluation alike; a failure never scores 0.
+
+    A batch that fails is scored one by one, so that one bad sample costs one sample. A faulted
+    trajectory, a failed reward and a number that is not finite give an invalid score. Raises
+    RewardError for a reward that returns another number of scores.
+    """
+    sound = [trajectory for trajectory in trajectories if not trajectory.fault]
+    try:
+        scores = reward.score(sound, engine) if sound else []
+    except (JudgeError, RewardError):
+        scores = [_score_one(reward, trajectory, engine) for trajectory in sound]
+    if len(scores) != len(sound):
+        raise RewardError(f"{type(reward).__name__} gave {len(scores)} scores for {len(sound)} trajectories")
+    found = iter(scores)
+    return [Score(math.nan, {}, t.fault) if t.fault else _finite(next(found)) for t in trajectories]
+
+
+def _score_one(reward: Reward, trajectory: Trajectory, engine: Engine | None) -> Score:
+    try:
+        (score,) = reward.score([trajectory], engine)
+    except (JudgeError, RewardError) as error:
+        return Score(math.nan, {}, str(error) or f"the reward failed: {type(error).__name__}")
+    return score
+
+
+def _finite(score: Score) -> Score:
+    """The score, or an invalid one if it holds a number that cannot be averaged."""
+    values = {"the reward": score.total} | score.parts
+    bad = next((f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)), "")
+    return replace(score, invalid=score.invalid or bad)

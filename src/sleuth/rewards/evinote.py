@@ -17,7 +17,7 @@ from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError, RewardError
 from sleuth.judges.base import Judge, entailments
 from sleuth.metrics.answers import exact_match, golds_of, rules_for
-from sleuth.rewards.base import Findings, Reward
+from sleuth.rewards.base import Known, Reward
 from sleuth.types import Question, Score, Trajectory
 
 PAPER_CLAIM = "{gold} is the answer to '{question}'"
@@ -61,27 +61,26 @@ class EviNoteReward(Reward):
             raise ConfigError(f"evinotereward.claim must hold {{gold}}, not {self.claim!r}")
         rules_for(self.rule)
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
-        """Parts: answer, entailment (0 where neither given nor needed), format, notes."""
-        given = [f.entailment for f in findings] if findings else [None] * len(trajectories)
-        if len(given) != len(trajectories):
-            raise RewardError(f"{len(given)} findings for {len(trajectories)} trajectories")
-        for value in given:
-            if value is not None and not 0 <= value <= 1:
-                raise RewardError(f"entailment must be a probability in [0, 1], not {value}")
-        asked = [i for i, t in enumerate(trajectories) if given[i] is None and self._needs_verdict(t)]
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        """Parts: answer, entailment (0 where not needed), format, notes."""
+        asked = [i for i, trajectory in enumerate(trajectories) if self._needs_verdict(trajectory)]
         judged = dict(zip(asked, self._judged([trajectories[i] for i in asked]), strict=True))
         scores = []
-        for i, (trajectory, known) in enumerate(zip(trajectories, given, strict=True)):
-            verdict = judged.get(i, 0.0) if known is None else known
-            fault = verdict if isinstance(verdict, str) else ""
-            scores.append(Score(0.0, {}, fault) if fault else self._total(trajectory, float(verdict)))
+        for i, trajectory in enumerate(trajectories):
+            verdict = judged.get(i, 0.0)
+            is_fault = isinstance(verdict, str)
+            scores.append(
+                Score(0.0, {}, str(verdict)) if is_fault else self._total(trajectory, float(verdict))
+            )
         return scores
+
+    def given(self, known: Known) -> Reward:
+        """This reward with R_EQR as known. Raises RewardError for a value that is no probability."""
+        if known.entailment is None:
+            return self
+        if not 0 <= known.entailment <= 1:
+            raise RewardError(f"entailment must be a probability in [0, 1], not {known.entailment}")
+        return _KnownEntailment(self, known.entailment)
 
     def _total(self, trajectory: Trajectory, entailment: float) -> Score:
         """Eq. 5 with R_EQR = `entailment`."""
@@ -178,3 +177,15 @@ def _best(verdicts: Sequence[float | str]) -> float | str:
     if len(known) == len(verdicts):
         return max(known)
     return next(verdict for verdict in verdicts if isinstance(verdict, str))
+
+
+@dataclass(frozen=True)
+class _KnownEntailment(Reward):
+    """EviNote's reward of one transcript whose R_EQR its row brings."""
+
+    reward: EviNoteReward
+    entailment: float
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        """Scores with the known entailment."""
+        return [self.reward._total(trajectory, self.entailment) for trajectory in trajectories]

@@ -15,12 +15,12 @@ from msgspec import Meta
 
 from sleuth.checked import Fraction, NonNegativeFloat, Positive, PositiveFloat
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
-from sleuth.errors import ConfigError, RewardError
+from sleuth.episodes.tags import find_tags
+from sleuth.errors import ConfigError
 from sleuth.metrics.answers import f1, golds_of, rules_for
 from sleuth.metrics.evidence import passages_shown, tokens_between
-from sleuth.protocols.base import find_tags
 from sleuth.protocols.eviomni import fill, passage_lines
-from sleuth.rewards.base import Findings, Reward
+from sleuth.rewards.base import Known, Reward
 from sleuth.text import neutralise
 from sleuth.types import Field, Passage, Score, Trajectory
 
@@ -62,27 +62,24 @@ class EviOmniReward(Reward):
     """Most tokens of o_r and of o_e."""
     rule: str = "default"
     """Whose answer rules F1 follows: a data set's name."""
+    probed: tuple[tuple[str, str], ...] = ()
+    """Known answers of the probes, as (output, reply); only `given` sets it, for one transcript."""
 
     def cross_check(self) -> None:
         if len(set(self.outputs)) < len(self.outputs):
             raise ConfigError(f"eviomnireward.outputs must differ, not {', '.join(self.outputs)}")
         rules_for(self.rule)
 
-    def score(
-        self,
-        trajectories: Sequence[Trajectory],
-        engine: Engine | None = None,
-        findings: Sequence[Findings] | None = None,
-    ) -> list[Score]:
-        """Parts: answer, length, format. Invalid where a probe is needed and cannot be had.
-
-        Raises RewardError if `findings` are not one per trajectory.
-        """
-        known = list(findings) if findings is not None else [Findings()] * len(trajectories)
-        if len(known) != len(trajectories):
-            raise RewardError(f"{len(known)} findings for {len(trajectories)} trajectories")
-        answers = self._probe(trajectories, known, engine)
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        """Parts: answer, length, format. Invalid where a probe is needed and missing."""
+        answers = self._probe(trajectories, engine)
         return [self._score(t, found, engine) for t, found in zip(trajectories, answers, strict=True)]
+
+    def given(self, known: Known) -> Reward:
+        """This reward with the probes' answers that are known."""
+        found = {"rationale": known.rationale_answer, "evidence": known.evidence_answer}
+        answers = tuple((name, reply) for name, reply in found.items() if reply is not None)
+        return replace(self, probed=answers) if answers else self
 
     def _score(
         self, trajectory: Trajectory, answers: dict[str, str | None] | str, engine: Engine | None
@@ -105,17 +102,17 @@ class EviOmniReward(Reward):
         return (rationale_length(size, self.tau) + evidence_length(size, self.gamma, self.omega)) / 2
 
     def _probe(
-        self, trajectories: Sequence[Trajectory], known: Sequence[Findings], engine: Engine | None
+        self, trajectories: Sequence[Trajectory], engine: Engine | None
     ) -> list[dict[str, str | None] | str]:
-        """o_r and o_e of each trajectory, None where there is nothing to probe; or why one cannot be had.
+        """o_r and o_e of each trajectory, None where there is nothing to probe; or why one is missing.
 
         All contexts go to the engine in one batch.
         """
         found: list[dict[str, str | None] | str] = []
         asked: list[tuple[int, str, Request]] = []
-        for index, (trajectory, findings) in enumerate(zip(trajectories, known, strict=True)):
-            given = {"rationale": findings.rationale_answer, "evidence": findings.evidence_answer}
-            answers = {name: None if reply is None else _stated(reply) for name, reply in given.items()}
+        known: dict[str, str | None] = {name: _stated(reply) for name, reply in self.probed}
+        for index, trajectory in enumerate(trajectories):
+            answers = {"rationale": None, "evidence": None} | known
             open_ = [
                 n for n in self.outputs if n != "full" and answers[n] is None and _written(trajectory, n)
             ]

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
+from sleuth.episodes.backtrack import drop, last_search
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import NOTHING_TO_DROP
+from sleuth.episodes.tags import find_tags
 from sleuth.errors import RolloutError
-from sleuth.protocols.base import NOTHING_TO_DROP, AgentProtocol, find_tags
-from sleuth.rollouts.backtrack import drop, last_search
 from sleuth.text import holds, neutralise, normalise
 from sleuth.types import Action, Author, Ending, Field, Hit, Passage, Question, Segment, Trajectory
 

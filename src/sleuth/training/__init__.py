@@ -1,8 +1,8 @@
 """The loop that spends credit: rollouts, rewards, signals, update; its log and its checkpoints."""
 
 SINKS = {
-    "tensorboard": "sleuth.training.sinks:TensorBoardSink",
-    "trackio": "sleuth.training.sinks:TrackioSink",
-    "wandb": "sleuth.training.sinks:WandbSink",
+    "tensorboard": "sleuth.training.runs.sinks:TensorBoardSink",
+    "trackio": "sleuth.training.runs.sinks:TrackioSink",
+    "wandb": "sleuth.training.runs.sinks:WandbSink",
 }
 """Name → class, for `--tracker`."""

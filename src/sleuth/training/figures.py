@@ -16,6 +16,11 @@ def is_trainable(trajectory: Trajectory) -> bool:
     return not trajectory.fault and trajectory.score is not None and not trajectory.score.invalid
 
 
+def whole_episodes(groups: Groups) -> list[Trajectory]:
+    """Distinct episodes that were played from their beginning, which leaves out siblings' forks."""
+    return list({id(t): t for group in groups for t in group if t.fork < 0}.values())
+
+
 def rollout_figures(groups: Groups) -> dict[str, float]:
     """rollouts/…: shares and means over the episodes that did not fault.
 
@@ -23,7 +28,7 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
     words of each kind of section in an episode; faults and invalid are numbers of episodes
     that were left out.
     """
-    everything = [t for group in groups for t in group]
+    everything = whole_episodes(groups)
     sound = [t for t in everything if not t.fault]
     figures = {
         "rollouts/episodes": float(len(everything)),
@@ -35,6 +40,7 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
         figures |= {
             "rollouts/valid_format": fmean(not t.malformed for t in sound),
             "rollouts/answered": fmean(t.ending == "answered" for t in sound),
+            "rollouts/refused": fmean(t.ending == "refused" for t in sound),
             "rollouts/truncated": fmean(_is_truncated(t) for t in sound),
             "rollouts/searches": fmean(t.searches for t in sound),
             "rollouts/response_length": fmean(lengths),
@@ -52,7 +58,7 @@ def reward_figures(groups: Groups) -> dict[str, float]:
     zero_variance is the share of groups whose rewards are all equal, and which so teach nothing.
     """
     kept = [[t for t in group if is_trainable(t)] for group in groups]
-    scores = [t.score for group in kept for t in group if t.score is not None]
+    scores = [t.score for t in whole_episodes(kept) if t.score is not None]
     if not scores:
         return {}
     columns = {"total": [score.total for score in scores]}

@@ -1,44 +1,45 @@
 """The reinforcement-learning loop: questions → trajectories → rewards → signals → update.
 
-Knows no method: the protocol speaks, the reward scores, the algorithm turns scores into credit.
-An episode that faulted or could not be scored is counted and never trained on.
+Knows no method: the protocol plays, the reward scores, the algorithm says how experience is
+collected and turns scores into credit. An episode that faulted or could not be scored is counted
+and never trained on.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm
-from sleuth.engines.base import Engine, Sampling
-from sleuth.errors import RewardError, TrainingError
-from sleuth.protocols.base import AgentProtocol
-from sleuth.retrievers.base import Retriever
-from sleuth.rewards.base import Reward
-from sleuth.rollouts.episode import derive_seed
-from sleuth.rollouts.limits import Limits
-from sleuth.rollouts.loop import run_episodes
+from sleuth.episodes.record import derive_seed
+from sleuth.episodes.world import GREEDY, World
+from sleuth.errors import TrainingError
+from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_for
+from sleuth.rewards.base import Reward, score_all
+from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.scale import Scale
-from sleuth.training.figures import is_trainable, reward_figures, rollout_figures
-from sleuth.training.log import RunLog
-from sleuth.training.optimiser import Optimiser, Schedule
-from sleuth.training.order import batch_of
-from sleuth.training.phase import Evaluate, Phase, TrainResult, fingerprint
+from sleuth.training.figures import is_trainable, reward_figures, rollout_figures, whole_episodes
+from sleuth.training.order import batch_of, shuffled
 from sleuth.training.policy import Policy
-from sleuth.training.spend import spend
-from sleuth.training.state import TrainingState
-from sleuth.training.stopping import Budget, Stop, asked_to_stop
-from sleuth.types import Question, Score, Signal, Trajectory
+from sleuth.training.runs.best import BestCheckpoint
+from sleuth.training.runs.log import RunLog
+from sleuth.training.runs.phase import Evaluate, Phase, TrainResult, fingerprint
+from sleuth.training.runs.state import TrainingState
+from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
+from sleuth.training.selection import check_selection
+from sleuth.training.update.optimiser import Optimiser, Schedule
+from sleuth.training.update.spend import Arithmetic, spend
+from sleuth.types import Question, Trajectory
 
 EMPTY_STEPS = 3
-"""Steps in a row without one usable episode after which a run gives up."""
+"""Steps in a row without one usable episode after which a run stops with an error."""
 KEPT_ROLLOUTS = 16
 """Trajectories of each step that stay in FOLDER/rollouts for a person to read."""
 
-Group = list[Trajectory]
+Groups = list[list[Trajectory]]
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,13 @@ class Parts:
     """What one run is made of, besides the model."""
 
     questions: Sequence[Question]
-    protocol: AgentProtocol
-    retriever: Retriever
+    world: World
     reward: Reward
     algorithm: Algorithm
 
 
 def train(
     policy: Policy,
-    engine: Engine,
     parts: Parts,
     plan: Scale,
     log: RunLog,
@@ -63,198 +62,219 @@ def train(
     deadline_s: float | None = None,
     stop: Stop | None = None,
 ) -> TrainResult:
-    """Train `policy`, from which `engine` samples, for plan.steps steps.
+    """Train `policy`, from which the world's engine samples, through every stage of the reward.
 
-    Continues from log.folder if it holds a checkpoint of this phase. `evaluate` is given the
-    step, every plan.eval_every steps and after the last, and its figures join that step's row;
-    it may raise AbandonedError when someone asks to stop. No step is begun that would probably
-    end later than `deadline_s` seconds from now. `stop` is asked often; None means on Ctrl-C or
-    SIGTERM. The reference policy, if the loss wants one and none was frozen, is `policy` as it
-    comes in. Raises TrainingError for settings that
-    cannot train and for a folder that belongs to another run.
+    Each stage makes at most plan.steps steps, stops early when the dev questions stall, and ends
+    with its best weights if there are dev questions. Continues from log.folder if it holds a
+    checkpoint. `evaluate` is called every plan.eval_every steps and after the last; its figures
+    join that step's row. No step begins that would probably end later than `deadline_s` seconds
+    from now. `stop` is asked often; None means on Ctrl-C or SIGTERM. Raises ConfigError or
+    TrainingError for settings that cannot train and for a folder that belongs to another run.
     """
+    check_settings(parts, plan)
+    dev, questions = divide(parts.questions, plan)
+    rewards = parts.reward.stages()
+    began = time.monotonic()
+    results: list[TrainResult] = []
+    with asked_to_stop(stop) as asked:
+        for number, reward in enumerate(rewards, 1):
+            name = f"stage_{number}" if len(rewards) > 1 else "train"
+            if len(rewards) > 1 or (parts.algorithm.needs_reference and not policy.has_reference):
+                policy.freeze_reference()
+            staged = replace(parts, questions=questions, reward=reward)
+            left = None if deadline_s is None else deadline_s - (time.monotonic() - began)
+            results.append(_Stage(name, policy, staged, plan, log, dev, evaluate).run(asked, left))
+            if results[-1].stopped != "done":
+                break
+    steps = sum(result.steps for result in results)
+    return TrainResult(steps, results[-1].stopped, time.monotonic() - began, results[-1].figures)
+
+
+def check_settings(parts: Parts, plan: Scale) -> None:
+    """Raise ConfigError or TrainingError for what cannot train, before hours of work."""
     if not parts.questions:
         raise TrainingError("there are no questions to train on")
     if plan.temperature <= 0:
         raise TrainingError(f"training samples at a temperature above 0, not {plan.temperature}")
-    num_updates = parts.algorithm.num_updates
-    schedule = Schedule(plan.lr, max(1, plan.steps * num_updates), plan.lr_schedule, plan.lr_warmup)
-    optimiser = Optimiser(
-        policy.trainable_parameters(),
-        schedule,
-        weight_decay=plan.weight_decay,
-        max_grad_norm=plan.max_grad_norm,
-    )
-    identity = {
-        "seed": plan.seed,
-        "batch": plan.batch,
-        "group_size": parts.algorithm.group_size,
-        "num_updates": num_updates,
-        "questions": fingerprint(text for q in parts.questions for text in (q.dataset, q.id, q.text)),
-    }
-    state = TrainingState(policy, optimiser, log.folder / "checkpoints" / "train", identity)
-    if parts.algorithm.needs_reference and not policy.has_reference:
-        policy.freeze_reference()
-    # Whoever calls may have changed the weights, and a checkpoint is about to.
-    engine.refresh()
-    with asked_to_stop(stop) as asked:
-        phase = Phase("train", plan.steps, plan.save_every, log, state, asked, Budget(deadline_s))
-        steps = _Steps(policy, engine, parts, plan, phase)
-        return phase.run(steps.make, steps.evaluation(evaluate))
+    if len(parts.questions) <= plan.dev_questions:
+        raise TrainingError(
+            f"{len(parts.questions)} training questions leave none after {plan.dev_questions} for dev"
+        )
+    check_selection(plan)
+    parts.algorithm.check(plan)
+    parts.reward.check(plan)
+
+
+def divide(questions: Sequence[Question], plan: Scale) -> tuple[list[Question], list[Question]]:
+    """Dev and training questions, drawn once by the seed for all stages; all in order if none are drawn."""
+    if not (plan.dev_questions or plan.train_questions):
+        return [], list(questions)
+    drawn = [questions[i] for i in shuffled(len(questions), "drawn", plan.seed)]
+    return drawn[: plan.dev_questions], drawn[plan.dev_questions :][: plan.train_questions or None]
 
 
 @dataclass
-class _Steps:
-    """Makes the steps of one run."""
+class _Stage:
+    """One reward's steps."""
 
+    name: str
     policy: Policy
-    engine: Engine
     parts: Parts
     plan: Scale
-    phase: Phase
+    log: RunLog
+    dev: Sequence[Question]
+    evaluate: Evaluate | None
     empty: int = 0
     """Steps in a row that gave no usable episode."""
+    best: BestCheckpoint = field(init=False)
+    phase: Phase = field(init=False)
 
-    def make(self, step: int) -> dict[str, float]:
+    def run(self, stop: Stop, deadline_s: float | None) -> TrainResult:
+        """Make the steps that are left; then load the best weights if there are dev questions."""
+        plan, policy, algorithm = self.plan, self.policy, self.parts.algorithm
+        self.companion = algorithm.companion(policy, plan)
+        steps = max(1, plan.steps * algorithm.num_updates)
+        optimiser = Optimiser(
+            policy.trainable_parameters(),
+            Schedule(plan.lr, steps, plan.lr_schedule, plan.lr_warmup),
+            weight_decay=plan.weight_decay,
+            max_grad_norm=plan.max_grad_norm,
+        )
+        folder = self.log.folder / "checkpoints" / self.name
+        state = TrainingState(policy, optimiser, folder, self._identity(), companion=self.companion)
+        self.best = BestCheckpoint(folder / "best", plan.patience)
+        total = min(plan.steps, self.best.stalled_at() or plan.steps)
+        self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
+        if self.dev and 0 not in self.best.scores:
+            self.best.add(0, self._dev_score(), policy)
+        result = self.phase.run(self._step, self._after)
+        if self.dev and result.stopped == "done":
+            self.best.load(policy)
+            self.log.say(f"{self.name}: the best weights are those of step {self.best.step}")
+        return result
+
+    def _step(self, step: int) -> dict[str, float]:
         """One step: questions → trajectories → rewards → signals → update. Returns its row."""
         started = time.monotonic()
-        questions = self._questions(step)
-        groups = self._roll_out(step, questions)
-        rolled_out = time.monotonic()
+        groups = self._collect(step)
+        collected = time.monotonic()
+        self.log.activity("scoring")
         groups = self._score(groups)
         self._record(step, groups)
         scored = time.monotonic()
-        usable = self._usable(step, groups)
-        signals = self.parts.algorithm.signals(usable)
-        figures = self._update(signals)
+        self._count_usable(step, groups)
+        self.parts.world.engine.release()  # free the KV cache before the update
+        seed = derive_seed(self.name, self.plan.seed, step)
+        fitted = self.companion.fit(groups, seed) if self.companion else {}
+        signals = self.parts.algorithm.signals(groups, self.companion)
+        self.log.activity("updating")
+        arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens)
+        figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
         ended = time.monotonic()
-        generated = sum(t.response_length for group in groups for t in group)
+        episodes = {id(t): t for group in groups for t in group}.values()
         return {
             **reward_figures(groups),
             **rollout_figures(groups),
+            **fitted,
             **figures,
-            "time/rollout_s": rolled_out - started,
-            "time/reward_s": scored - rolled_out,
+            "time/rollout_s": collected - started,
+            "time/reward_s": scored - collected,
             "time/update_s": ended - scored,
             "time/step_s": ended - started,
-            "time/rollout_tokens_per_s": generated / max(1e-9, rolled_out - started),
+            "time/rollout_tokens_per_s": sum(t.response_length for t in episodes)
+            / max(1e-9, collected - started),
         }
 
-    def evaluation(self, evaluate: Evaluate | None) -> Evaluate | None:
-        """`evaluate` at the steps the plan wants."""
-        if evaluate is None:
-            return None
-        every, last = self.plan.eval_every, self.plan.steps
+    def _after(self, step: int) -> Mapping[str, float]:
+        """Figures of the evaluations that are due after a step; a stalled dev score ends the stage."""
+        plan, figures = self.plan, dict[str, float]()
+        if self.dev and (step % plan.dev_every == 0 or step == self.phase.total):
+            score = self._dev_score()
+            self.best.add(step, score, self.policy)
+            figures |= {"dev/em": score, "dev/best_step": float(self.best.step)}
+            if self.best.stalled_at() is not None:
+                self.phase.total = step
+        if self.evaluate and (step == self.phase.total or (plan.eval_every and step % plan.eval_every == 0)):
+            figures |= self.evaluate(step)
+        return figures
 
-        def due(step: int) -> Mapping[str, float]:
-            return evaluate(step) if step == last or (every and step % every == 0) else {}
-
-        return due
-
-    def _questions(self, step: int) -> list[Question]:
-        questions = self.parts.questions
-        return [questions[i] for i in batch_of(step, len(questions), self.plan.batch, self.plan.seed)]
-
-    def _roll_out(self, step: int, questions: Sequence[Question]) -> list[Group]:
-        """Groups of episodes; every sample's seed follows from run seed, step, question and sample."""
+    def _collect(self, step: int) -> Groups:
+        """Experience from the present policy; seeds follow from run seed, step, question and sample."""
         parts, plan = self.parts, self.plan
-        total = len(questions) * parts.algorithm.group_size
+        questions = [parts.questions[i] for i in batch_of(step, len(parts.questions), plan.batch, plan.seed)]
         done = 0
 
         def on_done(_: Trajectory) -> None:
             nonlocal done
             done += 1
-            self.phase.log.activity(f"rolling out {done}/{total}")
+            self.log.activity(f"rolling out {done}")
             self.phase.check()
 
-        return run_episodes(
+        return parts.algorithm.collect(
             questions,
-            protocol=parts.protocol,
-            engine=self.engine,
-            retriever=parts.retriever,
-            limits=Limits.of(plan),
-            sampling=Sampling(plan.max_new_tokens, plan.temperature, plan.top_p),
-            samples=parts.algorithm.group_size,
-            seed=derive_seed("train", plan.seed, step),
+            self._world(),
+            seed=derive_seed("train", plan.seed, step)
+            if self.name == "train"
+            else derive_seed(self.name, plan.seed, step),
             width=plan.rollout_batch,
             on_done=on_done,
         )
 
-    def _score(self, groups: Sequence[Group]) -> list[Group]:
-        """Every sound trajectory with its score; what faulted stays unscored."""
-        self.phase.log.activity("scoring")
-        sound = [t for group in groups for t in group if not t.fault]
-        scores = iter(score_all(self.parts.reward, sound, self.engine))
-        return [[t if t.fault else t.scored(next(scores)) for t in group] for group in groups]
+    def _world(self) -> World:
+        """The world with the policy's present weights, at the plan's temperature."""
+        self.parts.world.engine.sync(self.policy)
+        return self.parts.world.sampled(self.plan.temperature, self.plan.top_p)
 
-    def _record(self, step: int, groups: Sequence[Group]) -> None:
-        """Keep a few whole groups of the step, for reading and replaying."""
-        path = self.phase.log.folder / "rollouts" / f"step-{step:06d}.jsonl"
+    def _score(self, groups: Groups) -> Groups:
+        """Every trajectory with its score; one that is in several groups is scored once."""
+        distinct = {id(t): t for group in groups for t in group}
+        scores = score_all(self.parts.reward, list(distinct.values()), self.parts.world.engine)
+        scored = {
+            key: t if t.fault else t.scored(score)
+            for (key, t), score in zip(distinct.items(), scores, strict=True)
+        }
+        return [[scored[id(t)] for t in group] for group in groups]
+
+    def _record(self, step: int, groups: Groups) -> None:
+        """Keep a few episodes of the step, for reading and replaying."""
+        path = self.log.folder / "rollouts" / f"step-{step:06d}.jsonl"
         path.unlink(missing_ok=True)
-        count = max(1, KEPT_ROLLOUTS // self.parts.algorithm.group_size)
+        size = self.parts.algorithm.group_size
+        count = max(1, KEPT_ROLLOUTS // size) * size
         with TrajectoryWriter(path) as writer:
-            for trajectory in (t for group in groups[:count] for t in group):
+            for trajectory in whole_episodes(groups)[:count]:
                 writer.append(trajectory)
 
-    def _usable(self, step: int, groups: Sequence[Group]) -> list[Group]:
-        """What may train; says what was left out, and gives up if that is everything for long."""
-        kept = [[t for t in group if is_trainable(t)] for group in groups]
-        left_out = [t for group in groups for t in group if not is_trainable(t)]
-        if left_out:
-            first = left_out[0]
-            reason = first.fault or (first.score.invalid if first.score else "")
-            line = f"step {step}: {len(left_out)} of {sum(map(len, groups))} episodes left out, the first: {reason}"
-            self.phase.log.say(line)
-            self.empty = 0 if any(kept) else self.empty + 1
-            if self.empty >= EMPTY_STEPS:
-                raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")
-        else:
-            self.empty = 0
-        return [group for group in kept if group]
+    def _count_usable(self, step: int, groups: Groups) -> None:
+        """Log what cannot train; raise TrainingError if that is everything for several steps in a row."""
+        episodes = {id(t): t for group in groups for t in group}.values()
+        left_out = [t for t in episodes if not is_trainable(t)]
+        self.empty = self.empty + 1 if len(left_out) == len(episodes) else 0
+        if not left_out:
+            return
+        first = left_out[0]
+        reason = first.fault or (first.score.invalid if first.score else "")
+        line = f"step {step}: {len(left_out)} of {len(episodes)} episodes left out, the first: {reason}"
+        self.log.say(line)
+        if self.empty >= EMPTY_STEPS:
+            raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")
 
-    def _update(self, signals: Sequence[Signal]) -> dict[str, float]:
-        """Spend the signals; then the engine forgets what it computed with the old weights."""
-        plan = self.plan
-        self.phase.log.activity("updating")
-        self.engine.refresh()  # of no more use: the update has its memory
-        figures = spend(
-            self.policy,
-            self.parts.algorithm,
-            signals,
-            self.phase,
-            temperature=plan.temperature,
-            micro_batch_tokens=plan.micro_batch_tokens,
+    def _dev_score(self) -> float:
+        """Mean exact match of greedy episodes on the dev questions; a fault counts as wrong."""
+        self.log.activity("dev questions")
+        world = replace(self._world(), sampling=GREEDY)
+        groups = roll_out(self.dev, world, width=self.plan.rollout_batch)
+        return fmean(
+            exact_match(prediction_of(t), golds_of(t.question), rules_for(t.question.dataset))
+            for (t,) in groups
         )
-        self.engine.refresh()
-        return figures
 
-
-def score_all(reward: Reward, trajectories: Sequence[Trajectory], engine: Engine) -> list[Score]:
-    """One score per trajectory; what is not a finite number is marked invalid.
-
-    If the reward fails for the batch it is asked again one by one, so that one bad sample costs
-    one sample. Raises RewardError if it gives another number of scores.
-    """
-    try:
-        scores = reward.score(trajectories, engine)
-    except RewardError:
-        scores = [_score_one(reward, trajectory, engine) for trajectory in trajectories]
-    if len(scores) != len(trajectories):
-        raise RewardError(
-            f"{type(reward).__name__} gave {len(scores)} scores for {len(trajectories)} trajectories"
-        )
-    return [_checked(score) for score in scores]
-
-
-def _score_one(reward: Reward, trajectory: Trajectory, engine: Engine) -> Score:
-    try:
-        (score,) = reward.score([trajectory], engine)
-    except RewardError as error:
-        return Score(math.nan, {}, str(error) or "the reward failed")
-    return score
-
-
-def _checked(score: Score) -> Score:
-    if score.invalid or math.isfinite(score.total):
-        return score
-    return replace(score, invalid=f"the reward is {score.total}")
+    def _identity(self) -> dict[str, object]:
+        texts = (text for q in self.parts.questions for text in (q.dataset, q.id, q.text))
+        return {
+            "seed": self.plan.seed,
+            "batch": self.plan.batch,
+            "group_size": self.parts.algorithm.group_size,
+            "num_updates": self.parts.algorithm.num_updates,
+            "questions": fingerprint(texts),
+        }

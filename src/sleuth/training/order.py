@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from sleuth.rollouts.episode import derive_seed
+from sleuth.episodes.record import derive_seed
 
 
 def batch_of(step: int, count: int, batch: int, seed: int) -> list[int]:

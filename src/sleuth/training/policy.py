@@ -20,7 +20,7 @@ from sleuth.encoders.loading import quiet
 from sleuth.engines.models import load_model
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.storage import whole_folder
-from sleuth.training.forward import Forward
+from sleuth.training.update.forward import Forward
 
 PRECISIONS = ("auto", "float32", "bfloat16")
 _REFERENCE = "reference/"
@@ -88,6 +88,11 @@ class Policy:
     def trainable_parameters(self) -> list[nn.Parameter]:
         """What the optimiser changes."""
         return list(self.trainable().values())
+
+    @property
+    def version(self) -> int:
+        """A number that every change of a trainable weight increases."""
+        return sum(parameter._version for parameter in self.trainable_parameters())
 
     def freeze_reference(self) -> None:
         """Make the policy as it is now the reference policy."""

@@ -12,15 +12,14 @@ from collections.abc import Sequence
 from sleuth.algorithms.sft import SFT
 from sleuth.errors import TrainingError
 from sleuth.scale import Scale
-from sleuth.training.layout import unfold
-from sleuth.training.log import RunLog
-from sleuth.training.optimiser import Optimiser, Schedule
 from sleuth.training.order import length_batches
-from sleuth.training.phase import Phase, TrainResult, fingerprint
 from sleuth.training.policy import Policy
-from sleuth.training.spend import spend
-from sleuth.training.state import TrainingState
-from sleuth.training.stopping import Budget, Stop, asked_to_stop
+from sleuth.training.runs.log import RunLog
+from sleuth.training.runs.phase import Phase, TrainResult, fingerprint
+from sleuth.training.runs.state import TrainingState
+from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
+from sleuth.training.update.optimiser import Optimiser, Schedule
+from sleuth.training.update.spend import Arithmetic, spend
 from sleuth.types import Trajectory
 
 WARMUP = 0.05
@@ -39,11 +38,11 @@ def warm_start(
     """Fit `policy` to the policy segments of `trajectories`, plan.warm_start_epochs times.
 
     Batches hold trajectories of like length, in an order fixed by plan.seed. Continues from
-    log.folder if it holds a checkpoint of this phase, and only takes up the weights if the
+    log.folder if it holds a checkpoint of this phase, and only loads the weights if the
     phase was complete. `deadline_s` and `stop` as in `train`. Raises TrainingError if there is
-    nothing to learn from. An engine on the same weights must be refreshed afterwards.
+    nothing to learn from.
     """
-    gold = [part for t in trajectories if t.response_length and not t.fault for part in unfold(t)]
+    gold = [t for t in trajectories if t.response_length and not t.fault]
     if not gold:
         raise TrainingError("there are no demonstrations to warm-start from")
     size = plan.warm_start_batch
@@ -73,8 +72,7 @@ def warm_start(
             SFT(),
             SFT().signals([batch]),
             phase,
-            temperature=1.0,
-            micro_batch_tokens=plan.micro_batch_tokens,
+            Arithmetic(1.0, plan.micro_batch_tokens),
         )
         return figures | {"update/epoch": number / per_epoch, "time/step_s": time.monotonic() - started}
 

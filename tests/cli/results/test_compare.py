@@ -11,11 +11,11 @@ import pytest
 from sleuth.cli import main
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
-from sleuth.evaluation.runner import evaluate
+from sleuth.episodes.limits import Limits
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.none import NoRetriever
-from sleuth.rollouts.limits import Limits
 from sleuth.types import Question
+from support.episodes import run_evaluation
 
 
 def _evaluate(folder: Path, right: int, top_k: int = 3) -> None:
@@ -25,7 +25,7 @@ def _evaluate(folder: Path, right: int, top_k: int = 3) -> None:
         i = int(request.messages[0].content.split("thing ")[1].split("?")[0])
         return f"<answer>{f'answer {i}' if i < right else 'nonsense'}</answer>"
 
-    evaluate(
+    run_evaluation(
         [Question(f"q{i}", f"What is thing {i}?", (f"answer {i}",), dataset="squad") for i in range(10)],
         protocol=SearchTags(instruction="Q: {question}"),
         engine=ScriptedEngine(reply, name="scripted"),

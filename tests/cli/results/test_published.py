@@ -10,11 +10,11 @@ import pytest
 from sleuth.cli import main
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
-from sleuth.evaluation.runner import evaluate
+from sleuth.episodes.limits import Limits
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.none import NoRetriever
-from sleuth.rollouts.limits import Limits
 from sleuth.types import Question
+from support.episodes import run_evaluation
 
 
 def _reply(request: Request, _: int) -> str:
@@ -23,7 +23,7 @@ def _reply(request: Request, _: int) -> str:
 
 def _evaluation(folder: Path, dataset: str) -> str:
     questions = [Question(f"q{i}", f"Thing {i}?", ("Paris",), dataset=dataset) for i in range(2)]
-    evaluate(
+    run_evaluation(
         questions,
         protocol=SearchTags(instruction="Q: {question}", invalid_message="No."),
         engine=ScriptedEngine(_reply, name="our-model"),

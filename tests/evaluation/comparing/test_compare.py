@@ -14,12 +14,12 @@ import pytest
 
 from sleuth.engines.base import Sampling
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
 from sleuth.errors import ConfigError, DataError
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.comparing.comparison import Comparison
 from sleuth.evaluation.comparing.entries import find_evaluation, load_entries
 from sleuth.evaluation.statistics import holm, minimum_detectable_difference
-from sleuth.rollouts.limits import Limits
 from sleuth.storage import read_json, write_json
 
 
@@ -31,7 +31,7 @@ def notes(comparison: Comparison) -> str:
 def test_differences_are_paired_by_question(world: Any, evaluated: Callable[..., Path]) -> None:
     base = evaluated("base", 5, 20, model="m0")
     # In reverse order and one at a time: questions are paired by id.
-    better = evaluated("better", 12, asked=world.questions(20)[::-1], model="m1", rollout_batch=1)
+    better = evaluated("better", 12, asked=world.questions(20)[::-1], model="m1", width=1)
     found = compare([base, better])
     first, second = found.columns
     assert (found.n, first.name, second.name) == (20, "base", "better")

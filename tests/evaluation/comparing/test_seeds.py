@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from sleuth.episodes.limits import Limits
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.comparing.tables import grids
-from sleuth.rollouts.limits import Limits
 from sleuth.storage import read_json, write_json
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sleuth.episodes.limits import Limits
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.comparing.tables import Grid, grids, latex, latex_text, markdown
-from sleuth.rollouts.limits import Limits
 
 HOSTILE = r"a|b \\ [x] 100% $y$ _u_ {v} #1 & ~ ^ <i> `c` *z* 'q' \"r\""
 

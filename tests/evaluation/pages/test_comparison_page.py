@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
 from sleuth.errors import DataError
 from sleuth.evaluation.comparing.compare import compare_entries
 from sleuth.evaluation.comparing.entries import load_entries
@@ -22,7 +23,6 @@ from sleuth.evaluation.records import record_of
 from sleuth.evaluation.settings import rules_of
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
-from sleuth.rollouts.limits import Limits
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.storage import LinesWriter, read_json, write_json
 from sleuth.types import Hit, Passage

@@ -101,12 +101,12 @@ def _row(number: int, result: dict[str, Any]) -> list[str]:
     return [str(number), figure, shown, str(result["answer"]), str(result.get("why", ""))]
 
 
-def _findings(row: Transcript) -> Any:
+def _known(row: Transcript) -> Any:
     """Probe answers and entailment that the row brings."""
-    from sleuth.rewards.base import Findings
+    from sleuth.rewards.base import Known
 
     rationale, evidence = (row.probes.rationale, row.probes.evidence) if row.probes else (None, None)
-    return Findings(rationale, evidence, row.entailment)
+    return Known(rationale, evidence, row.entailment)
 
 
 def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
         trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
         # Rewards that draw lots do so by the seed; without one of its own every row would share one draw.
         trajectory = replace(trajectory, seed=zlib.crc32(line))
-        (score,) = recipe.reward.score([trajectory], findings=[_findings(row)])
+        (score,) = recipe.reward.given(_known(row)).score([trajectory])
     except SleuthError as error:
         raise DataError(f"{where}: {error}") from error
     if score.invalid or not math.isfinite(score.total):

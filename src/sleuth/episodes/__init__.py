@@ -1,0 +1,1 @@
+"""One episode: its world, its record, and the protocol that plays it."""

@@ -1,0 +1,280 @@
+"""Record: one episode while it is played. It grows segment by segment and ends as a frozen Trajectory.
+
+Invariant: tokens are appended once, as fed or as sampled; nothing is ever decoded and encoded
+again, and only policy segments are read for actions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
+from sleuth.episodes.backtrack import drop, last_search, undo_drops
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.tags import find_tags
+from sleuth.errors import RolloutError
+from sleuth.retrievers.base import Retriever
+from sleuth.text import neutralise
+from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory, seen
+
+Render = Callable[[Sequence[Hit]], str]
+"""Passages → the text that shows them."""
+PromptWriter = Callable[[Sequence[Hit]], Sequence[tuple[str, str]]]
+"""Passages for which there is room → chat turns (role, content)."""
+
+NOTHING_TO_DROP = "backtrack with nothing to drop"
+"""Reason of an invalid backtrack; rewards tell it from other invalid actions by this text."""
+
+
+class Decision(NamedTuple):
+    """What one turn of the model decides."""
+
+    kind: str
+    """"search", "answer", "refuse", "backtrack", "invalid", or a protocol's own kind."""
+    text: str = ""
+    """Query, answer or reason; for "invalid", why."""
+
+
+@dataclass(slots=True)
+class Record:
+    """The mutable state of one episode: two calls that wait (`sample`, `search`), and what they add."""
+
+    question: Question
+    """With neutralised text; `source` keeps the original."""
+    source: Question
+    sample_number: int
+    seed: int
+    engine: Engine
+    retriever: Retriever
+    limits: Limits
+    sampling: Sampling
+    tags: tuple[str, ...] = ()
+    """Tags whose bodies become fields."""
+    forgives: bool = False
+    """Whether an invalid action is answered; otherwise it ends the episode."""
+    segments: list[Segment] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    fields: list[Field] = field(default_factory=list)
+    opening: tuple[Message, ...] = ()
+    """Chat turns that opened the present context."""
+    messages: list[Message] = field(default_factory=list)
+    """The present context as chat turns."""
+    tokens: list[int] = field(default_factory=list)
+    """The present context: every segment that was not dropped."""
+    shown: list[tuple[Hit, ...]] = field(default_factory=list)
+    """Hits of each search so far; () for one that was dropped."""
+    fork: int = -1
+    """See Trajectory.fork."""
+    steps: int = 0
+    ending: Ending | None = None
+    fault: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no prompt has been written yet."""
+        return not self.segments
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the episode has not ended."""
+        return self.ending is None
+
+    @property
+    def turns(self) -> list[str]:
+        """Texts of the policy so far, turn by turn."""
+        return [segment.text for segment in self.segments if segment.author == "policy"]
+
+    async def sample(self, stops: Sequence[str] = ()) -> Completion:
+        """Let the model write the next turn, and append it. Raises RolloutError if the request was refused."""
+        sampling = replace(self.sampling, stop=tuple(stops), max_new_tokens=self.limits.max_new_tokens)
+        request = Request(self.tokens, derive_seed(self.seed, self.steps), tuple(self.messages))
+        completion = await self.engine.sample(request, sampling)
+        if completion.fault:
+            raise RolloutError(completion.fault)
+        self._append_policy(completion)
+        return completion
+
+    async def search(self, query: str, retriever: Retriever | None = None) -> list[Hit]:
+        """Passages for a query, from this episode's retriever or another; see Retriever.find."""
+        return await (retriever or self.retriever).find(query, self.limits.top_k)
+
+    def prompt(self, hits: Sequence[Hit], write: PromptWriter) -> tuple[Hit, ...]:
+        """Open a context, dropping passages from the end until a whole turn fits after it.
+
+        Segments of an earlier context stay in the record and leave the context, as after a
+        backtrack. Returns the passages shown.
+        """
+        here = len(self.segments)
+        self.segments = [s if s.until >= 0 else replace(s, until=here) for s in self.segments]
+        kept = [neutral_hit(hit) for hit in hits]
+        room = self.limits.max_context - self.limits.max_new_tokens
+        while True:
+            messages = [Message(*turn) for turn in write(kept)]
+            tokens = self.engine.tokenizer.chat(messages)
+            if len(tokens) <= room or not kept:
+                break
+            kept.pop()
+        self.opening, self.messages, self.tokens = tuple(messages), messages, list(tokens)
+        text = "\n".join(message.content for message in messages)
+        self.segments.append(Segment("prompt", text, tuple(tokens), hits=tuple(kept)))
+        if len(tokens) > room:
+            self.ending = "context"
+        if not here and kept:
+            self.shown.append(tuple(kept))
+        return tuple(kept)
+
+    def act(self, decision: Decision) -> Decision | None:
+        """Record the action of the last turn; an answer, a refusal or a limit ends the episode.
+
+        Returns the action that the world must answer, None once the episode has ended. A search in
+        the last turn cannot run and counts as invalid.
+        """
+        last = self.steps >= self.limits.max_steps
+        if decision.kind == "search" and last:
+            decision = Decision("invalid", "the step limit was reached before this search could run")
+        if decision.kind == "backtrack" and not self._backtrack():
+            decision = Decision("invalid", NOTHING_TO_DROP)
+        index = max(i for i, s in enumerate(self.segments) if s.author == "policy")
+        self.actions.append(Action(decision.kind, decision.text, index))
+        if decision.kind in ("answer", "refuse"):
+            self.ending = "answered" if decision.kind == "answer" else "refused"
+        elif self.segments[index].stop == "context":
+            self.ending = "context"
+        elif last or (decision.kind == "invalid" and not self.forgives):
+            self.ending = "steps"
+        return decision if self.ending is None else None
+
+    def show(self, hits: Sequence[Hit], render: Render) -> None:
+        """Show search results: passages are dropped, then the last one cut, until they fit."""
+        kept = [neutral_hit(hit) for hit in hits]
+        room = self._room(self.limits.max_passage_tokens)
+        encode = self.engine.tokenizer.encode
+        while len(encode(render(kept))) > room and len(kept) > 1:
+            kept.pop()
+        if kept and len(encode(render(kept))) > room:
+            kept = self._cut(kept[0], room, render)
+        self.shown.append(tuple(kept))
+        self.reply(render(kept), kept)
+
+    def reply(self, text: str, hits: Sequence[Hit] = ()) -> None:
+        """Append what the world says, if anything; without room for another turn the episode ends."""
+        if not text:
+            return
+        tokens = self.engine.tokenizer.encode(text)
+        if len(tokens) > self._room(len(tokens)):
+            self.ending = "context"
+            return
+        self.segments.append(Segment("world", text, tuple(tokens), hits=tuple(hits)))
+        self.tokens.extend(tokens)
+        self.messages.append(Message("user", text))
+
+    def fail(self, fault: str) -> None:
+        """End the episode because something outside the policy failed."""
+        self.ending, self.fault = "fault", fault
+
+    def trajectory(self) -> Trajectory:
+        """The frozen record of the episode."""
+        return Trajectory(
+            question=self.source,
+            segments=tuple(self.segments),
+            actions=tuple(self.actions),
+            fields=tuple(self.fields),
+            ending=self.ending or "steps",
+            sample=self.sample_number,
+            seed=self.seed,
+            fork=self.fork,
+            fault=self.fault,
+        )
+
+    def resume(self, trajectory: Trajectory, index: int, opening: Sequence[tuple[str, str]]) -> None:
+        """Continue from just before policy segment `index` of a finished episode.
+
+        The context is, token for token, the one that segment was written in; samples differ from
+        the trajectory's. `opening`: the chat turns of its prompt. RolloutError for several contexts.
+        """
+        if sum(segment.author == "prompt" for segment in trajectory.segments) > 1:
+            raise RolloutError(
+                f"question {trajectory.question.id!r}: an episode of several contexts cannot be branched"
+            )
+        self.fork = index
+        self.seed = derive_seed("fork", trajectory.seed, index, self.sample_number)
+        segments = self.segments = undo_drops(trajectory.segments[:index])
+        self.actions = [action for action in trajectory.actions if action.segment < index]
+        self.fields = [field for field in trajectory.fields if field.segment < index]
+        self.steps = sum(segment.author == "policy" for segment in segments)
+        self.opening = tuple(Message(*turn) for turn in opening)
+        self._see()
+        searches = [action.segment for action in self.actions if action.kind == "search"]
+        first = [segments[0].hits] if segments[0].hits else []
+        self.shown = [*first, *(() if segments[s].until >= 0 else segments[s + 1].hits for s in searches)]
+
+    def _append_policy(self, completion: Completion) -> None:
+        index = len(self.segments)
+        written = (completion.text, completion.tokens, completion.logprobs, completion.ends, completion.stop)
+        self.segments.append(Segment("policy", *written))
+        self.tokens.extend(completion.tokens)
+        self.messages.append(Message("assistant", completion.text))
+        self.steps += 1
+        found = find_tags(completion.text, self.tags)
+        self.fields.extend(Field(tag.name, tag.body, index, tag.start, tag.end) for tag in found)
+
+    def _backtrack(self) -> bool:
+        """Drop the last search and what it found from the context; False if there is nothing to drop."""
+        search = last_search(self.segments, self.actions)
+        if search is None:
+            return False
+        searches = [action.segment for action in self.actions if action.kind == "search"]
+        # Counted from the end: a first search made for the prompt is no action.
+        self.shown[searches.index(search) - len(searches)] = ()
+        self.segments = drop(self.segments, search)
+        self._see()
+        return True
+
+    def _see(self) -> None:
+        """Derive tokens and chat turns of the present context from the segments."""
+        live = seen(self.segments, len(self.segments))
+        self.tokens = [token for segment in live for token in segment.tokens]
+        later = [Message(_ROLES[s.author], s.text) for s in live if s.author != "prompt"]
+        self.messages = [*self.opening, *later]
+
+    def _room(self, cap: int) -> int:
+        return min(cap, self.limits.max_context - self.limits.max_new_tokens - len(self.tokens))
+
+    def _cut(self, hit: Hit, room: int, render: Render) -> list[Hit]:
+        """The longest word-wise beginning of one passage that fits; no passage if none does."""
+        words = hit.passage.text.split()
+        low, high = 0, len(words)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if len(self.engine.tokenizer.encode(render([_first_words(hit, words, middle)]))) <= room:
+                low = middle
+            else:
+                high = middle - 1
+        return [_first_words(hit, words, low)] if low else []
+
+
+_ROLES = {"policy": "assistant", "world": "user"}
+
+
+def derive_seed(*parts: object) -> int:
+    """A 63-bit seed from any values: the same on every machine, in every order of work."""
+    digest = hashlib.blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def neutral_hit(hit: Hit) -> Hit:
+    """The hit with text that cannot act: no tag, no control token, no line breaks.
+
+    One line for each passage, because a line such as "Doc 9(Title: …)" inside a passage would
+    otherwise look like one more passage.
+    """
+    passage = hit.passage
+    title, text = (" ".join(neutralise(part).split()) for part in (passage.title, passage.text))
+    return Hit(Passage(passage.id, title, text), hit.score)
+
+
+def _first_words(hit: Hit, words: Sequence[str], count: int) -> Hit:
+    return Hit(replace(hit.passage, text=" ".join(words[:count])), hit.score)

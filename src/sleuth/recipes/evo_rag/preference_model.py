@@ -1,0 +1,131 @@
+"""The multi-head preference model: which of two actions in one context leads to the larger return.
+
+EVO-RAG, §3.3: seven linear heads f_k, one per step reward, on a frozen language model's state of
+prefix and candidate; L_RM = −(1/7) Σ_k log σ(f_k(x⁺) − f_k(x⁻)). As printed, every head learns
+from the same pairs, ranked by total return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from sleuth.algorithms.base import Companion
+from sleuth.errors import TrainingError
+from sleuth.recipes.evo_rag.dpo import DPO
+from sleuth.recipes.evo_rag.pairs import Candidate, all_pairs, candidates_of
+from sleuth.scale import Scale
+from sleuth.training.policy import Policy
+from sleuth.types import Trajectory
+
+NUM_HEADS = 7
+
+
+class Heads(nn.Module):
+    """Seven linear functions of a state. No bias: it would cancel in every difference."""
+
+    def __init__(self, width: int, seed: int = 0) -> None:
+        """`width` is D, the encoder's hidden size. Heads start small and different, fixed by `seed`."""
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.weight_K_D = nn.Parameter(torch.randn(NUM_HEADS, width, generator=generator) * 0.01 / width**0.5)
+
+    def forward(self, states_N_D: Tensor) -> Tensor:
+        """Scores [N, 7]."""
+        return states_N_D @ self.weight_K_D.T
+
+    def value(self, states_N_D: Tensor) -> Tensor:
+        """One number per state, [N]: the mean of the heads."""
+        scores: Tensor = self(states_N_D)
+        return scores.mean(-1)
+
+
+def preference_loss(chosen_P_K: Tensor, rejected_P_K: Tensor) -> Tensor:
+    """L_RM, averaged over P pairs: mean over heads of −log σ(f_k(x⁺) − f_k(x⁻)); a scalar."""
+    return -torch.nn.functional.logsigmoid(chosen_P_K - rejected_P_K).mean()
+
+
+def accuracy(chosen_P_K: Tensor, rejected_P_K: Tensor) -> float:
+    """Share of pairs whose better action has the larger mean score; a tie counts half. 0 for no pairs."""
+    if not len(chosen_P_K):
+        return 0.0
+    difference = chosen_P_K.mean(-1) - rejected_P_K.mean(-1)
+    return float(((difference > 0).float() + 0.5 * (difference == 0).float()).mean())
+
+
+class PreferenceModel(Companion):
+    """Seven heads on the frozen encoder, trained one epoch on every step's pairs."""
+
+    def __init__(self, policy: Policy, algorithm: DPO, scale: Scale) -> None:
+        """The encoder is the policy's reference, which no update of the policy changes."""
+        if not policy.has_reference:
+            policy.freeze_reference()
+        width = int(policy.causal_lm.get_input_embeddings().weight.shape[1])  # type: ignore[operator]
+        self.heads = Heads(width, scale.seed)
+        self._policy, self._algorithm, self._scale = policy, algorithm, scale
+
+    def fit(self, groups: Sequence[Sequence[Trajectory]], seed: int) -> dict[str, float]:
+        """One epoch over every pair of siblings whose returns differ by Δ; figures named preference/….
+
+        Accuracy and loss are those before the epoch, when none of these pairs has been learnt.
+        """
+        siblings = [candidates_of(group) for group in groups]
+        pairs = [pair for each in siblings for pair in all_pairs(each, self._algorithm.model_margin)]
+        if not pairs:
+            return {"preference/pairs": 0.0}
+        better = self._encode([pair.chosen for pair in pairs])
+        worse = self._encode([pair.rejected for pair in pairs])
+        with torch.no_grad():
+            before = self.heads(better), self.heads(worse)
+        generator = torch.Generator().manual_seed(seed)
+        order = torch.randperm(len(pairs), generator=generator)
+        # Fresh moments every epoch, so that the heads are all the state there is to save.
+        optimiser = torch.optim.AdamW(self.heads.parameters(), lr=self._algorithm.head_lr, weight_decay=0.0)
+        for rows in torch.split(order, self._algorithm.update_pairs):
+            loss = preference_loss(self.heads(better[rows]), self.heads(worse[rows]))
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+        return {
+            "preference/pairs": float(len(pairs)),
+            "preference/accuracy": accuracy(*before),
+            "preference/loss": float(preference_loss(*before)),
+        }
+
+    def rank(self, siblings: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
+        """Candidates with the mean head's score in place of their return."""
+        turns = [candidate.turn for group in siblings for candidate in group]
+        with torch.no_grad():
+            values = iter(self.heads.value(self._encode(turns)).tolist())
+        return [[candidate._replace(value=next(values)) for candidate in group] for group in siblings]
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights, for a checkpoint."""
+        return {"heads": self.heads.weight_K_D.detach()}
+
+    def load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        """Restore what `state` returned. Raises TrainingError if it belongs to another encoder."""
+        if tensors["heads"].shape != self.heads.weight_K_D.shape:
+            raise TrainingError("the checkpoint holds a preference model of another encoder")
+        with torch.no_grad():
+            self.heads.weight_K_D.copy_(tensors["heads"])
+
+    def _encode(self, turns: Sequence[Trajectory]) -> Tensor:
+        """The encoder's state after each context and action, [N, D] float32: that of the last token."""
+        policy, forward = self._policy, self._policy.forward
+        decoder = policy.causal_lm.get_decoder()  # type: ignore[operator]
+        order = sorted(range(len(turns)), key=lambda i: -len(turns[i].tokens))
+        states: list[Tensor] = [torch.zeros(0)] * len(turns)
+        with policy.as_reference(), torch.no_grad(), forward.arithmetic():
+            while order:
+                count = max(1, self._scale.micro_batch_tokens // len(turns[order[0]].tokens))
+                chosen, order = order[:count], order[count:]
+                rows = [torch.tensor(turns[i].tokens, device=policy.device) for i in chosen]
+                # Padding comes last and attention looks back only, so that no mask is needed for it.
+                hidden_N_S_D = decoder(input_ids=pad_sequence(rows, True), use_cache=False).last_hidden_state
+                for i, row, hidden_S_D in zip(chosen, rows, hidden_N_S_D, strict=True):
+                    states[i] = hidden_S_D[len(row) - 1].float().cpu()
+        return torch.stack(states)

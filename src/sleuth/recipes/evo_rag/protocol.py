@@ -1,0 +1,149 @@
+"""EVO-RAG's grammar: think, then exactly one of search, backtrack, answer and refuse.
+
+    policy  <think>…</think><search>query</search>
+    world   <information>Doc 1(Title: …) …</information>
+    policy  <think>…</think><backtrack/>          the search and its documents leave the context
+    world   (the last search was dropped)
+    policy  <think>…</think><answer>…</answer>    or <refuse>reason</refuse>
+
+Source: EVO-RAG, §3.2, action space; the tags are ours, since the paper shows none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.record import Decision, Record
+from sleuth.episodes.tags import find_tags
+from sleuth.protocols.demonstration import Script, write_turn
+from sleuth.protocols.search_tags import SearchTags, outside
+from sleuth.types import Hit, Question, Segment, Trajectory
+
+BACKTRACK = "<backtrack/>"
+
+
+@dataclass(frozen=True)
+class EvoRAG(AgentProtocol):
+    """An agent that may also take a search back, or refuse."""
+
+    instruction: str
+    """The user turn; "{question}" is replaced by the question, or it is appended."""
+    invalid_message: str = ""
+    """Reply to a turn without exactly one action that can be carried out; "" ends the episode."""
+    backtrack_message: str = "\n\n(the last search was dropped)\n\n"
+    """Reply to a backtrack."""
+    unanswerable: str = "The documents do not answer this."
+    """Reason of a demonstrated refusal."""
+    useless: str = "These documents do not help."
+    """Thought of a demonstrated backtrack."""
+    detours: float = 0.0
+    """Share of demonstrations that first search for the whole question and, if that fails, backtrack."""
+    script: Script = field(default_factory=Script)
+    """Wording of the rest of a demonstration."""
+
+    tags = ("think", "search", "answer", "refuse")
+    stops = ("</search>", BACKTRACK, "</answer>", "</refuse>")
+    refuses = True
+
+    async def play(self, record: Record) -> None:
+        """Search, take searches back, and end with an answer or a refusal."""
+        if record.is_new:
+            record.prompt((), lambda shown: self.prompt(record.question, shown))
+        while record.is_open:
+            await record.sample(self.stops)
+            match record.act(self.read(record.turns[-1])):
+                case Decision("search", query):
+                    record.show(await record.search(query), self.show)
+                case Decision("backtrack"):
+                    record.reply(self.backtrack_message)
+                case Decision("invalid"):
+                    record.reply(self.invalid_message)
+
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+        """One user turn: the instruction and the question."""
+        return SearchTags(self.instruction).prompt(question, hits)
+
+    def show(self, hits: Sequence[Hit]) -> str:
+        """Numbered passages, one a line, inside <information>."""
+        return SearchTags(self.instruction).show(hits)
+
+    def read(self, text: str) -> Decision:
+        """The turn's one action; invalid with the reason if there is none, more than one, or an empty one."""
+        blocks = find_tags(text, self.tags)
+        found = [Decision(b.name, b.body.strip()) for b in blocks if b.name != "think"]
+        found += [Decision("backtrack", "")] * outside(text, blocks).count(BACKTRACK)
+        if len(found) != 1:
+            return Decision("invalid", f"{len(found) or 'no'} actions in one turn")
+        (action,) = found
+        if action.kind != "backtrack" and not action.text:
+            return Decision("invalid", f"empty <{action.kind}>")
+        return action
+
+    def check(self, trajectory: Trajectory) -> str:
+        """The first way in which the policy left the grammar, or "".
+
+        Every turn is one <think> and then one action that could be carried out, with nothing but
+        white space between; the last action is an answer or a refusal.
+        """
+        kind = ""
+        for action in trajectory.actions:
+            if kind in ("answer", "refuse"):
+                return f"something follows the {kind}"
+            fault = self._check_turn(trajectory.segments[action.segment])
+            if fault or action.kind == "invalid":
+                return fault or action.text
+            kind = action.kind
+        return "" if kind in ("answer", "refuse") else "neither an answer nor a refusal"
+
+    def _check_turn(self, segment: Segment) -> str:
+        decision = self.read(segment.text)
+        if decision.kind == "invalid":
+            return decision.text
+        blocks = find_tags(segment.text, self.tags)
+        loose = outside(segment.text, blocks)
+        if decision.kind == "backtrack":
+            if not segment.text.rstrip().endswith(BACKTRACK):
+                return f"something follows {BACKTRACK}"
+            loose = loose.replace(BACKTRACK, "").strip()
+        if loose:
+            return f"text outside the tags: {loose[:40]!r}"
+        names = [block.name for block in blocks]
+        wanted = ["think"] if decision.kind == "backtrack" else ["think", decision.kind]
+        return "" if names == wanted else f"not one <think> and then an action: {', '.join(names) or 'none'}"
+
+    def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
+        """Search hop by hop and answer, now and then after a detour; refuse what has no answer.
+
+        None if a hop of an answerable question was missed.
+        """
+        if not question.answerable:
+            return self._refuse(question, shown)
+        if question.hops and self._takes_detour(question):
+            if not shown:
+                return f"<think>{self._plan(question)}</think><search>{question.text}</search>"
+            found = {hit.passage.id for hit in shown[0]}
+            if found and question.hops[0].passage_id not in found:
+                return f"<think>{self.useless}</think>{BACKTRACK}"
+            shown = shown if found else shown[1:]
+        return write_turn(self.script, "", question, shown)
+
+    def _refuse(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str:
+        """Follow what hops there are, or search for the whole question; then refuse."""
+        if question.hops and len(shown) < len(question.hops):
+            turn = write_turn(self.script, "", replace(question, answers=(self.unanswerable,)), shown)
+            if turn is not None:
+                return turn
+        if not shown:
+            return f"<think>{self._plan(question)}</think><search>{question.text}</search>"
+        return f"<think>{self.useless}</think><refuse>{self.unanswerable}</refuse>"
+
+    def _plan(self, question: Question) -> str:
+        return self.script.plan.format(need=question.text.rstrip("?"))
+
+    def _takes_detour(self, question: Question) -> bool:
+        """A fixed share of the questions, the same ones in every run."""
+        digest = hashlib.blake2b(f"{question.dataset}/{question.id}".encode(), digest_size=4).digest()
+        return int.from_bytes(digest, "big") < self.detours * 2**32

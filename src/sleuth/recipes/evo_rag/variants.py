@@ -1,0 +1,83 @@
+"""EVO-RAG's schedules and ablations, the paper's recipe with one thing changed (Tables 4 to 6), and its CPU scale."""
+
+from dataclasses import replace
+
+from sleuth.encoders.lexical import LexicalEncoder
+from sleuth.encoders.sentence import SentenceEncoder
+from sleuth.recipe import Recipe
+from sleuth.recipes.cpu_scale import SEARCH_AGENT
+from sleuth.recipes.evo_rag.paper import ALGORITHM, CURRICULUM, PAPER, REWARD
+from sleuth.recipes.evo_rag.protocol import EvoRAG
+from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.hybrid import Hybrid
+
+
+def _with(name: str, **changes: object) -> Recipe:
+    """The paper's recipe with another reward."""
+    return PAPER.but(name=f"evo-rag/{name}", reward=replace(REWARD, **changes))  # type: ignore[arg-type]
+
+
+RISING = replace(CURRICULUM, retrieval_action=(0.4, 0.8, 1.2))  # §3.2's text, against Table 1
+SCHEDULES = {
+    "no-reward": _with("no-reward", curriculum=replace(CURRICULUM, schedule="none"), parts=("answer",)),
+    "two-stage": _with("two-stage", curriculum=replace(CURRICULUM, schedule="two-stage")),
+    "rising-action-penalty": _with("rising-action-penalty", curriculum=RISING),
+}  # Table 4
+COMBINATIONS = {
+    "best-2": ("backtrack", "answer"),
+    "best-3": ("backtrack", "answer", "overlap"),
+    "exploration-heavy": ("retrieval", "overlap"),
+    "efficiency-heavy": ("backtrack", "step"),
+}  # Table 6
+SINGLE = ("backtrack", "refusal", "retrieval", "step", "overlap")  # Table 5
+ABLATIONS = {f"{part}-only": _with(f"{part}-only", parts=(part,)) for part in SINGLE} | {
+    name: _with(name, parts=parts) for name, parts in COMBINATIONS.items()
+}
+AS_PRINTED = PAPER.but(
+    name="evo-rag/reference-free", algorithm=replace(ALGORITHM, reference_free=True)
+)  # §3.4's formula has no reference policy
+
+RRF = PAPER.but(
+    name="evo-rag/rrf", retriever=Hybrid(encoder=SentenceEncoder("bge-base-en-v1.5"))
+)  # §4.1 names BGE without a size
+
+# Two CPU cores and SmolLM2-135M: a short instruction, four steps, queries compared by their words.
+CPU = PAPER.but(
+    name="evo-rag/cpu",
+    variant="cpu",
+    protocol=EvoRAG(
+        "Answer the question. Think in <think></think>, then take one action: <search>query</search>, <backtrack/> "
+        "to drop the last search, <answer></answer>, or <refuse>reason</refuse> if nothing answers it. Results come "
+        "in <information></information>.",
+        invalid_message="\nI must take one action.\n",
+        backtrack_message="\n(dropped)\n",
+        detours=0.2,
+    ),
+    retriever=BM25(),
+    reward=replace(
+        REWARD, curriculum=replace(CURRICULUM, max_steps=5), encoder=LexicalEncoder(), rule="factbook"
+    ),
+    algorithm=replace(ALGORITHM, update_pairs=8),
+    scale=replace(
+        SEARCH_AGENT,
+        max_steps=5,
+        warm_start_examples=120,
+        steps=4,
+        batch=6,
+        lr=5e-6,
+        lr_warmup=0.0,
+        save_every=1,
+        dev_questions=40,
+        dev_every=1,
+        patience=2,
+    ),
+)
+
+RECIPES = {
+    "paper": PAPER,
+    **SCHEDULES,
+    **ABLATIONS,
+    "reference-free": AS_PRINTED,
+    "rrf": RRF,
+    "cpu": CPU,
+}

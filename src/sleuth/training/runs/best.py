@@ -1,0 +1,68 @@
+"""BestCheckpoint: the best weights so far by a dev score, and when to stop looking for better ones.
+
+The policy before the first step counts as step 0, so that training that only did harm keeps the
+weights it started from.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from sleuth.errors import TrainingError
+from sleuth.training.runs.checkpoint import latest_checkpoint, save_checkpoint
+from sleuth.training.policy import Policy
+from sleuth.training.runs.state import REFERENCE
+
+
+class BestCheckpoint:
+    """Dev scores of one stage by step, and the weights of the best, in `folder`."""
+
+    def __init__(self, folder: Path, patience: int) -> None:
+        """Read the scores that are in `folder` already. `patience`: see Scale."""
+        self._folder, self._patience = folder, patience
+        self._file = folder / "scores.json"
+        self.scores: dict[int, float] = {}
+        """Step → dev score in [0, 1]; 0 is before the first step."""
+        if self._file.is_file():
+            pairs = msgspec.json.decode(self._file.read_bytes(), type=list[tuple[int, float]])
+            self.scores = dict(pairs)
+
+    @property
+    def step(self) -> int:
+        """The first step with the highest score; 0 if there is none."""
+        return max(self.scores, key=lambda step: (self.scores[step], -step), default=0)
+
+    def stalled_at(self) -> int | None:
+        """The step at which the score had not risen for `patience` evaluations; None if that never happened."""
+        best, without = -1.0, 0
+        for step, score in sorted(self.scores.items()):
+            best, without = (score, 0) if score > best else (best, without + 1)
+            if self._patience and without >= self._patience:
+                return step
+        return None
+
+    def forget_after(self, step: int) -> None:
+        """Drop the scores of steps that a resumed run repeats."""
+        self.scores = {s: score for s, score in self.scores.items() if s <= step}
+
+    def add(self, step: int, score: float, policy: Policy) -> None:
+        """Record a step's score, and its weights if it is the best so far."""
+        self.forget_after(step - 1)
+        is_best = score > max(self.scores.values(), default=-1.0)
+        self.scores[step] = score
+        if is_best:
+            weights = {n: t for n, t in policy.state().items() if not n.startswith(REFERENCE)}
+            save_checkpoint(self._folder, step, {"policy": weights}, {"score": score}, keep=1)
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        beside = self._file.with_suffix(".writing")
+        beside.write_bytes(msgspec.json.encode(sorted(self.scores.items())))
+        beside.replace(self._file)
+
+    def load(self, policy: Policy) -> None:
+        """Give the policy the best weights. Raises TrainingError if they are missing or damaged."""
+        found = latest_checkpoint(self._folder)
+        if found is None or found.step != self.step:
+            raise TrainingError(f"{self._folder}: the stage's best checkpoint is missing or damaged")
+        policy.load_state(found.tensors["policy"])

@@ -1,0 +1,133 @@
+"""A phase of training: steps counted from 1, logged, saved, stopped and continued in one way.
+
+Invariant: a step either happens whole or leaves no trace, so that the state between two steps
+is always one a run can continue from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sleuth.errors import SleuthError
+from sleuth.training.runs.log import RunLog
+from sleuth.training.runs.state import TrainingState
+from sleuth.training.runs.stopping import Budget, Stop
+
+SAVE_SHARE = 0.05
+"""Most of a run's time that scheduled checkpoints may take; the last one is always made."""
+
+Evaluate = Callable[[int], Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """How a phase of training ended."""
+
+    steps: int
+    """Steps completed, those before a resume included."""
+    stopped: str
+    """"done", "deadline" or "interrupted"; the last two can be continued."""
+    seconds: float
+    """Wall time of this call."""
+    figures: dict[str, float]
+    """The last step's row; empty if this call made no step."""
+
+
+class AbandonedError(Exception):
+    """Someone asked to stop, and the current step was given up before it changed anything."""
+
+
+@dataclass
+class Phase:
+    """What surrounds the steps."""
+
+    name: str
+    """"warm_start" or "train": the key of its rows and the folder of its checkpoints."""
+    total: int
+    """Steps in all."""
+    save_every: int
+    """Steps between checkpoints; 0 = only at the end."""
+    log: RunLog
+    state: TrainingState
+    stop: Stop
+    budget: Budget
+    figures: dict[str, float] = field(default_factory=dict)
+    """The last step's row."""
+    next_save: float = 0.0
+    """Before this time no scheduled checkpoint is due; on the monotonic clock."""
+
+    def check(self) -> None:
+        """Give the current step up if someone asked to stop; call only before its first update."""
+        if self.stop():
+            raise AbandonedError
+
+    def run(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None = None) -> TrainResult:
+        """Make the steps that are left; `evaluate` may add figures to a step's row.
+
+        On a SleuthError the last whole step is saved before the error goes on.
+        """
+        self.state.restore(self.log.say)
+        self.log.begin(self.name, self.total, self.state.step)
+        stopped = self._steps(step, evaluate)
+        self.state.save()
+        self.log.end()
+        done = self.state.step
+        if stopped != "done":
+            self.log.say(
+                f"{stopped} after step {done} of {self.total}; the same command continues from there"
+            )
+        return TrainResult(done, stopped, self.budget.elapsed_s, self.figures)
+
+    def _steps(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None) -> str:
+        """Until the end or a reason to stop, which is returned."""
+        while self.state.step < self.total:
+            if self.stop():
+                return "interrupted"
+            if self.budget.is_spent():
+                return "deadline"
+            try:
+                self._one(step, evaluate)
+            except AbandonedError:
+                self.state.rewind()
+                return "interrupted"
+            except SleuthError:
+                if not self.state.is_torn:
+                    self.state.rewind()
+                    self.state.save()
+                raise
+            self._save_if_due()
+            self.budget.lap()
+        return "interrupted" if self.stop() else "done"
+
+    def _save_if_due(self) -> None:
+        """The scheduled checkpoint, put off where short steps would have to pay for long saves."""
+        began = time.monotonic()
+        if self.save_every and self.state.step % self.save_every == 0 and began >= self.next_save:
+            self.state.save()
+            ended = time.monotonic()
+            self.next_save = ended + (ended - began) * (1 / SAVE_SHARE - 1)
+
+    def _one(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None) -> None:
+        self.figures = step(self.state.step + 1)
+        self.state.advance()
+        try:
+            if evaluate is not None:
+                self.figures |= evaluate(self.state.step)
+        except AbandonedError:
+            # The step itself stands; only its evaluation was given up.
+            pass
+        finally:
+            self.log.write(self.state.step, self.figures)
+
+
+def fingerprint(parts: Iterable[str]) -> str:
+    """A short hash of a list of texts, to notice that a resumed run was given other data."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        # The length keeps ("ab", "c") and ("a", "bc") apart.
+        data = part.encode("utf-8", "backslashreplace")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()

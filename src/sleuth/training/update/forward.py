@@ -1,0 +1,268 @@
+"""Forward passes that can be differentiated behind a shared prefix.
+
+The prefix runs once, as one row. Its keys, values and last state become leaves that any number
+of suffix batches attend to; what those send back is then sent through the prefix once. The
+gradients are those of plain rows, and no batch's activations outlive its own backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+from transformers.cache_utils import Cache, DynamicCache
+
+from sleuth.algorithms.objectives import entropy
+from sleuth.errors import TrainingError
+from sleuth.training.update.layout import Row
+
+CHUNK = 1 << 24
+"""Most logits (tokens × vocabulary) computed at a time: 64 MiB in float32."""
+KEPT = 1 << 27
+"""Most logits kept for the backward pass; above it they are computed again instead."""
+
+
+class TokenFigures(NamedTuple):
+    """Per policy token of a batch, row after row, shape [M], float32."""
+
+    logprobs_M: Tensor
+    entropy_M: Tensor
+    """Carries no gradient."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What suffixes need of a prefix that was computed once."""
+
+    length: int
+    last_D: Tensor
+    """State of its last token, which predicts each suffix's first."""
+    keys_values: list[tuple[Tensor, Tensor]]
+    """Per layer, each [1, heads, length, head_dim]."""
+
+    def leaves(self) -> Prefix:
+        """The same numbers, cut off from the graph, ready to collect gradients."""
+
+        def cut(tensor: Tensor) -> Tensor:
+            return tensor.detach().requires_grad_()
+
+        return Prefix(self.length, cut(self.last_D), [(cut(k), cut(v)) for k, v in self.keys_values])
+
+    def backward(self, leaves: Prefix) -> None:
+        """Send the gradients that `leaves` collected through the prefix."""
+        pairs = [
+            (own, leaf.grad)
+            for own, leaf in zip(self._tensors(), leaves._tensors(), strict=True)
+            if leaf.grad is not None and own.requires_grad
+        ]
+        if pairs:
+            torch.autograd.backward([own for own, _ in pairs], [gradient for _, gradient in pairs])
+
+    def _tensors(self) -> list[Tensor]:
+        return [self.last_D, *(t for pair in self.keys_values for t in pair)]
+
+
+class PrefixCache(Cache):  # type: ignore[misc]
+    """A transformers cache that puts a prefix's keys and values before those of N suffixes; holds nothing else."""
+
+    def __init__(self, prefix: Prefix) -> None:
+        super().__init__(layers=[])
+        self._prefix = prefix
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values [N, heads, length + S, head_dim]; autograd adds up what the rows send back."""
+        count = key_states.shape[0]
+        keys, values = self._prefix.keys_values[layer_idx]
+        return (
+            torch.cat([keys.expand(count, -1, -1, -1), key_states], dim=2),
+            torch.cat([values.expand(count, -1, -1, -1), value_states], dim=2),
+        )
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Tokens before the suffixes."""
+        return self._prefix.length
+
+
+class Forward:
+    """How a causal language model is run in training; tries once what the model supports."""
+
+    def __init__(
+        self, model: Any, autocast_dtype: torch.dtype | None, gradient_checkpointing: bool = False
+    ) -> None:
+        """`model` is a Hugging Face causal language model, adapters inside it included."""
+        self._model = model
+        self._vocabulary: int = self._model.get_input_embeddings().num_embeddings
+        self.autocast_dtype = autocast_dtype
+        self.gradient_checkpointing = gradient_checkpointing
+        self.device = next(model.parameters()).device
+
+    @contextmanager
+    def arithmetic(self) -> Iterator[None]:
+        """The precision of every forward pass, so that old and new log-probabilities agree."""
+        # Transformers recomputes activations in training mode only.
+        self._model.train(self.gradient_checkpointing and torch.is_grad_enabled())
+        try:
+            with torch.autocast(
+                self.device.type,
+                dtype=self.autocast_dtype or torch.bfloat16,
+                enabled=self.autocast_dtype is not None,
+            ):
+                yield
+        finally:
+            self._model.eval()
+
+    def check(self, item: Row, question: str) -> None:
+        """Raise TrainingError for a row that the model cannot compute or that would teach nonsense."""
+        if item.targets[0] == 0:
+            raise TrainingError(f"question {question!r}: a trajectory without a prompt cannot be trained on")
+        foreign = [t for t in (min(item.tokens), max(item.tokens)) if not 0 <= t < self._vocabulary]
+        if foreign:
+            raise TrainingError(
+                f"question {question!r}: token {foreign[0]} is not in the model's vocabulary of {self._vocabulary}"
+            )
+
+    @cached_property
+    def obstacle(self) -> str:
+        """Why this model cannot share a prefix; "" if it can and a trial gave the numbers of a plain pass."""
+        return self._unsuited() or self._trial()
+
+    def prefix(self, tokens: Sequence[int]) -> Prefix:
+        """Compute a prefix as one row, in the graph unless gradients are off."""
+        cache = DynamicCache()
+        ids = torch.tensor([tokens], device=self.device)
+        with self.arithmetic():
+            states = self._states(input_ids=ids, past_key_values=cache, use_cache=True)
+        return Prefix(len(tokens), states[0, -1], [(layer.keys, layer.values) for layer in cache.layers])
+
+    def tokens(self, rows: Sequence[Row], prefix: Prefix | None, temperature: float) -> TokenFigures:
+        """log π and entropy of the policy tokens of rows that passed `check`; see TokenFigures."""
+        start = prefix.length if prefix else 0
+        device = self.device
+        with self.arithmetic():
+            states_N_S_D = self._suffix_states([item.tokens[start:-1] for item in rows], prefix)
+            # State s of a row predicts the token s + 1 places after the prefix, or, behind a
+            # prefix whose last state comes first, s places after it.
+            offset = start if prefix else 1
+            row_M = torch.tensor([n for n, item in enumerate(rows) for _ in item.targets], device=device)
+            column_M = torch.tensor([t - offset for item in rows for t in item.targets], device=device)
+            targets_M = torch.tensor([item.tokens[t] for item in rows for t in item.targets], device=device)
+            return self._score(states_N_S_D[row_M, column_M], targets_M, temperature)
+
+    def _states(self, **inputs: Any) -> Tensor:
+        """Final hidden states [N, S, D]; whole logits [N, S, V] where the output layer is more than a matrix."""
+        if self._has_plain_head:
+            states: Tensor = self._model.get_decoder()(**inputs).last_hidden_state
+        else:
+            states = self._model(**inputs).logits
+        return states
+
+    def _logits(self, states: Tensor) -> Tensor:
+        logits: Tensor = self._model.get_output_embeddings()(states) if self._has_plain_head else states
+        return logits
+
+    @cached_property
+    def _has_plain_head(self) -> bool:
+        """Whether logits are the output layer of the states and nothing more, tried once.
+
+        Gemma 2 caps its logits and Cohere scales them: theirs are taken from the model as a whole,
+        at the price of logits for every token.
+        """
+        model = self._model
+        if model.get_output_embeddings() is None:
+            return False
+        ids = torch.tensor([[1, 2, 3]], device=self.device) % self._vocabulary
+        with torch.no_grad(), self.arithmetic():
+            expected = model(input_ids=ids, use_cache=False).logits
+            states = model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
+            found = model.get_output_embeddings()(states)
+        # Bit for bit: a cap is almost invisible in the small logits of an untrained model.
+        return torch.equal(expected.float(), found.float())
+
+    def _suffix_states(self, suffixes: Sequence[Sequence[int]], prefix: Prefix | None) -> Tensor:
+        """States [N, S, D] of right-padded rows; behind a prefix its last state comes first."""
+        device = self.device
+        width = max(len(s) for s in suffixes)
+        # Padding comes last and attention looks back only, so that no mask is needed for it.
+        ids = torch.tensor([[*s, *[0] * (width - len(s))] for s in suffixes], dtype=torch.long, device=device)
+        if prefix is None:
+            return self._states(input_ids=ids, use_cache=False)
+        first = prefix.last_D.expand(len(suffixes), 1, -1)
+        if not width:
+            return first
+        positions_S = torch.arange(prefix.length, prefix.length + width, device=device)
+        states = self._states(
+            input_ids=ids,
+            position_ids=positions_S[None],
+            attention_mask=self._mask(prefix.length, width),
+            past_key_values=PrefixCache(prefix),
+            use_cache=True,
+        )
+        return torch.cat([first, states], dim=1)
+
+    def _mask(self, length: int, width: int) -> Tensor:
+        """Additive mask [1, 1, S, length + S]: the prefix, and of the suffix what came before."""
+        device = self.device
+        dtype = self.autocast_dtype or torch.float32
+        future = torch.ones((width, length + width), dtype=torch.bool, device=device).triu(length + 1)
+        mask = torch.zeros(future.shape, dtype=dtype, device=device)
+        return mask.masked_fill(future, torch.finfo(dtype).min)[None, None]
+
+    def _score(self, states_M: Tensor, targets_M: Tensor, temperature: float) -> TokenFigures:
+        """Output layer, temperature and log-softmax, a bounded number of logits at a time."""
+        size = max(1, CHUNK // self._vocabulary)
+        again = torch.is_grad_enabled() and len(states_M) * self._vocabulary > KEPT
+        logprobs, entropies = [], []
+        for states, targets in zip(torch.split(states_M, size), torch.split(targets_M, size), strict=True):
+            run: Callable[..., tuple[Tensor, Tensor]] = self._score_chunk
+            if again:
+                found = checkpoint(run, states, targets, temperature, use_reentrant=False)
+            else:
+                found = run(states, targets, temperature)
+            logprobs.append(found[0])
+            entropies.append(found[1])
+        return TokenFigures(torch.cat(logprobs), torch.cat(entropies))
+
+    def _score_chunk(self, states: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
+        logits = self._logits(states).float()
+        if temperature not in (0.0, 1.0):
+            logits = logits / temperature
+        logprobs = logits.log_softmax(dim=-1).gather(-1, targets[:, None])[:, 0]
+        with torch.no_grad():
+            return logprobs, entropy(logits)
+
+    def _unsuited(self) -> str:
+        """Why the model's config rules out a shared prefix, or ""."""
+        config = self._model.config.get_text_config(decoder=True)
+        attention = getattr(config, "_attn_implementation", None)
+        kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+        window = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
+        reasons = {
+            "gradient checkpointing keeps no cache": self.gradient_checkpointing,
+            f"{attention} attention takes no explicit mask": attention not in ("sdpa", "eager"),
+            f"{', '.join(sorted(kinds - {'full_attention'}))} layers": bool(kinds - {"full_attention"}),
+            "a sliding window": bool(window) and not getattr(config, "layer_types", None),
+            "recurrent state": bool(getattr(self._model, "_is_stateful", False)),
+            "layers that share keys and values": bool(getattr(config, "num_kv_shared_layers", 0)),
+        }
+        return next((reason for reason, holds in reasons.items() if holds), "")
+
+    def _trial(self) -> str:
+        """Why a pass behind a prefix does not give the states of a plain pass, or ""."""
+        ids = [(7 * i + 3) % self._vocabulary for i in range(9)]
+        with torch.no_grad(), self.arithmetic():
+            plain = self._suffix_states([ids], None)[0, 3:]
+            try:
+                behind = self._suffix_states([ids[4:]], self.prefix(ids[:4]))[0]
+            except (TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+                return f"its code does not take a prefix: {str(error).splitlines()[0]}"
+        difference = float((behind - plain).abs().max() / plain.abs().max().clamp(min=1e-30))
+        tolerance = 1e-3 if self.autocast_dtype is None else 0.1
+        return "" if difference <= tolerance else f"its states behind a prefix are off by {difference:.2g}"

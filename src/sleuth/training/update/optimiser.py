@@ -1,0 +1,158 @@
+"""AdamW with gradient clipping and a learning-rate schedule.
+
+Invariant: a gradient with a NaN or an infinity in it never touches weights or moments. Such an
+update is dropped and counted, and the schedule moves on as if it had been made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from sleuth.checked import Checked, Fraction, NonNegativeFloat, Positive
+from sleuth.errors import ConfigError, TrainingError
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(Checked):
+    """Learning rate of every update: a linear rise from above zero, then constant or falling to zero."""
+
+    peak: NonNegativeFloat
+    """Learning rate after warm-up."""
+    total: Positive
+    """Number of updates."""
+    kind: Literal["constant", "linear", "cosine"] = "constant"
+    warmup: Fraction = 0.0
+    """Share of `total` that rises."""
+
+    def at(self, update: int) -> float:
+        """Learning rate of update 0, 1, …; the first one is not zero, so that no batch is wasted."""
+        rising = round(self.warmup * self.total)
+        if update < rising:
+            return self.peak * (update + 1) / rising
+        gone = min(1.0, (update - rising) / max(1, self.total - rising))
+        if self.kind == "linear":
+            return self.peak * (1 - gone)
+        if self.kind == "cosine":
+            return self.peak * (1 + math.cos(math.pi * gone)) / 2
+        return self.peak
+
+
+class Applied(NamedTuple):
+    """What became of one update."""
+
+    made: bool
+    """False: the gradient was not finite and the weights are as they were."""
+    grad_norm: float
+    """L2 norm over all parameters before clipping; NaN or infinite if it was not made."""
+    lr: float
+
+
+class Optimiser:
+    """AdamW (Loshchilov & Hutter 2019); weight decay on matrices only, never on norms and biases."""
+
+    def __init__(
+        self,
+        parameters: Iterable[Parameter],
+        schedule: Schedule,
+        *,
+        weight_decay: float = 0.0,
+        max_grad_norm: float = 1.0,
+        betas: tuple[float, float] = (0.9, 0.999),
+    ) -> None:
+        """`max_grad_norm` 0 switches clipping off."""
+        if weight_decay < 0 or max_grad_norm < 0:
+            raise ConfigError(
+                f"weight_decay ({weight_decay}) and max_grad_norm ({max_grad_norm}) must not be negative"
+            )
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise TrainingError("the policy has no parameters to train")
+        self.schedule = schedule
+        self.max_grad_norm = max_grad_norm
+        self.updates = 0
+        """Updates attempted, dropped ones included."""
+        self.skipped = 0
+        """Updates dropped because the gradient was not finite."""
+        matrices = [p for p in self.parameters if p.ndim >= 2]
+        others = [p for p in self.parameters if p.ndim < 2]
+        groups = [
+            {"params": group, "weight_decay": decay}
+            for group, decay in ((matrices, weight_decay), (others, 0.0))
+            if group
+        ]
+        self._adamw = torch.optim.AdamW(groups, lr=schedule.peak, betas=betas, fused=True)
+
+    def zero_grad(self) -> None:
+        """Forget accumulated gradients."""
+        self._adamw.zero_grad(set_to_none=True)
+
+    def step(self) -> Applied:
+        """Spend the accumulated gradients once and forget them."""
+        lr = self.schedule.at(self.updates)
+        self.updates += 1
+        norm = self._clip()
+        made = math.isfinite(norm)
+        if made:
+            for group in self._adamw.param_groups:
+                group["lr"] = lr
+            self._adamw.step()
+            # Fused AdamW writes without counting, and Policy.version must see every change.
+            torch.autograd.graph.increment_version(self.parameters)
+        else:
+            self.skipped += 1
+        self.zero_grad()
+        return Applied(made, norm, lr)
+
+    def pass_over(self, updates: int) -> None:
+        """Move the schedule on where a batch taught nothing, so that the rate depends on the step alone."""
+        self.updates += updates
+
+    def _clip(self) -> float:
+        """Scale the gradients down to `max_grad_norm`; their norm before that."""
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        norm = torch.nn.utils.get_total_norm(gradients)
+        if self.max_grad_norm > 0 and norm > self.max_grad_norm:
+            torch.nn.utils.clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm)
+        return float(norm)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, int]]:
+        """Moments by "position.name", and the counters: everything an exact resume needs."""
+        moments = {
+            f"{i}.{name}": self._adamw.state[parameter][name]
+            for i, parameter in enumerate(self.parameters)
+            if parameter in self._adamw.state
+            for name in _MOMENTS
+        }
+        return moments, {"updates": self.updates, "skipped": self.skipped}
+
+    def load_state(self, moments: Mapping[str, Tensor], counters: Mapping[str, int]) -> None:
+        """Take up what `state` gave. Raises TrainingError if it belongs to other parameters."""
+        self._adamw.state.clear()
+        for i, parameter in enumerate(self.parameters):
+            found = {name: moments[f"{i}.{name}"] for name in _MOMENTS if f"{i}.{name}" in moments}
+            if not found:
+                continue
+            if len(found) < len(_MOMENTS) or found["exp_avg"].shape != parameter.shape:
+                raise TrainingError(
+                    f"optimiser state of parameter {i} has shape {_shape(found)}, the parameter {tuple(parameter.shape)}: "
+                    "the checkpoint belongs to another model"
+                )
+            # Copies: the optimiser writes in place, and the caller's tensors may be a mapped file.
+            self._adamw.state[parameter] = {
+                name: value.to(parameter.device, copy=True) for name, value in found.items()
+            }
+        self.updates, self.skipped = counters["updates"], counters["skipped"]
+
+
+def _shape(found: Mapping[str, Tensor]) -> tuple[int, ...] | None:
+    moment = found.get("exp_avg")
+    return None if moment is None else tuple(moment.shape)

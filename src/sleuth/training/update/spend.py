@@ -1,0 +1,130 @@
+"""Spending credit: signals in, weights changed. The one place where a run moves its optimiser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from torch import Tensor
+
+from sleuth.algorithms.base import Algorithm
+from sleuth.training.policy import Policy
+from sleuth.training.runs.phase import Phase
+from sleuth.training.update.gradients import UpdateFigures, accumulate_gradients, compute_logprobs
+from sleuth.training.update.optimiser import Applied
+from sleuth.types import Signal
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How log-probabilities are computed."""
+
+    temperature: float
+    """The temperature the tokens were sampled at."""
+    micro_batch_tokens: int
+    """Most tokens in one forward-backward pass."""
+
+
+def spend(
+    policy: Policy,
+    algorithm: Algorithm,
+    signals: Sequence[Signal],
+    phase: Phase,
+    arithmetic: Arithmetic,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Make the optimiser steps of one batch of experience; returns figures named update/….
+
+    Signals that cannot change a weight make no update, and an update whose gradient is not
+    finite is dropped; both are logged and counted, and neither is an error.
+    """
+    log, optimiser, step = phase.log, phase.state.optimiser, phase.state.step + 1
+    if reason := nothing_to_learn(algorithm, signals):
+        log.say(f"step {step}: no update: {reason}")
+        optimiser.pass_over(algorithm.num_updates)
+        return {"update/made": 0.0, "update/dropped": 0.0}
+    started = time.monotonic()
+    batches = algorithm.batches(signals, seed)
+    # Old log-probabilities come from the trainer's arithmetic: an engine's differ in the last digits,
+    # and the ratio of the first update would not be 1.
+    old = [_logprobs(policy, batch, arithmetic) for batch in batches] if algorithm.num_updates > 1 else None
+    references = [
+        _logprobs(policy, batch, arithmetic, reference=True) if algorithm.needs_reference else None
+        for batch in batches
+    ]
+    passes: list[UpdateFigures] = []
+    applied: list[Applied] = []
+    extra: list[dict[str, float]] = []
+    for number in range(algorithm.num_updates):
+        for place, batch in enumerate(batches):
+            weighed, ref = batch, references[place]
+            if algorithm.reweighs:
+                now = [float(each.sum()) for each in _logprobs(policy, batch, arithmetic)]
+                of_reference = None if ref is None else [float(each.sum()) for each in ref]
+                weighed, figures = algorithm.weigh(batch, now, of_reference)
+                extra.append(figures)
+            passes.append(
+                accumulate_gradients(
+                    policy,
+                    algorithm,
+                    weighed,
+                    temperature=arithmetic.temperature,
+                    micro_batch_tokens=arithmetic.micro_batch_tokens,
+                    old_logprobs=old[place] if old else None,
+                    ref_logprobs=ref,
+                )
+            )
+            if number == place == 0:
+                phase.check()
+            applied.append(optimiser.step())
+            if not applied[-1].made:
+                log.say(f"step {step}: update dropped: the norm of its gradient is {applied[-1].grad_norm}")
+    row = _row(passes, applied, time.monotonic() - started)
+    if algorithm.needs_reference:
+        row["update/kl"] = fmean(each.kl for each in passes)
+    return row | {f"update/{name}": fmean(each[name] for each in extra) for name in (extra or [{}])[0]}
+
+
+def _logprobs(
+    policy: Policy, signals: Sequence[Signal], arithmetic: Arithmetic, *, reference: bool = False
+) -> list[Tensor]:
+    return compute_logprobs(
+        policy,
+        [signal.trajectory for signal in signals],
+        temperature=arithmetic.temperature,
+        reference=reference,
+        micro_batch_tokens=arithmetic.micro_batch_tokens,
+    )
+
+
+def nothing_to_learn(algorithm: Algorithm, signals: Sequence[Signal]) -> str:
+    """Why these signals cannot change a weight, or ""."""
+    if not any(signal.weights for signal in signals):
+        return "no usable episode holds a token that could learn"
+    if not algorithm.needs_reference and not any(any(signal.weights) for signal in signals):
+        return "every group's rewards are equal"
+    return ""
+
+
+def _row(passes: Sequence[UpdateFigures], applied: Sequence[Applied], seconds: float) -> dict[str, float]:
+    """Means over the optimiser steps; the learning rate is the last one's."""
+    made = sum(done.made for done in applied)
+
+    def mean(name: str) -> float:
+        return fmean(getattr(each, name) for each in passes)
+
+    return {
+        "update/loss": mean("loss"),
+        "update/entropy": mean("entropy"),
+        "update/ratio": mean("ratio"),
+        "update/clip_fraction": mean("clip_fraction"),
+        "update/grad_norm": fmean(done.grad_norm for done in applied),
+        "update/lr": applied[-1].lr,
+        "update/made": float(made),
+        "update/dropped": float(len(applied) - made),
+        "update/tokens": float(passes[0].tokens),
+        "update/policy_tokens": float(passes[0].policy_tokens),
+        "time/update_tokens_per_s": sum(p.tokens for p in passes) / max(1e-9, seconds),
+    }

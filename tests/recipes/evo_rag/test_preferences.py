@@ -1,0 +1,152 @@
+import io
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+from rich.console import Console
+
+from sleuth.errors import TrainingError
+from sleuth.recipes.evo_rag.dpo import DPO, signals_of
+from sleuth.recipes.evo_rag.pairs import Pair, candidates_of
+from sleuth.recipes.evo_rag.preference_model import PreferenceModel, preference_loss
+from sleuth.scale import Scale
+from sleuth.training.policy import Policy
+from sleuth.training.runs.log import RunLog
+from sleuth.training.runs.phase import Phase
+from sleuth.training.runs.state import TrainingState
+from sleuth.training.runs.stopping import Budget
+from sleuth.training.update.gradients import compute_logprobs
+from sleuth.training.update.optimiser import Optimiser, Schedule
+from sleuth.training.update.spend import Arithmetic, spend
+from sleuth.types import Action, Question, Score, Segment, Trajectory
+
+
+def turn(*written: int, context: tuple[int, ...] = (1, 2, 3)) -> Trajectory:
+    segments = (Segment("prompt", "", context), Segment("policy", "", written))
+    return Trajectory(Question("q", "?", ()), segments)
+
+
+PAIRS = [Pair(turn(4, 5), turn(6, 7, 8), 1.0), Pair(turn(5, context=(9, 1)), turn(7, context=(9, 1)), 0.5)]
+
+
+@pytest.fixture
+def policy(toy: ModuleType) -> Policy:
+    """A random two-layer Llama."""
+    fresh: Policy = toy.new_learner()[0]
+    return fresh
+
+
+def epoch(folder: Path, policy: Policy, algorithm: DPO, tokens: int = 64) -> dict[str, float]:
+    optimiser = Optimiser(policy.trainable_parameters(), Schedule(3e-3, 1))
+    with RunLog(folder, console=Console(file=io.StringIO())) as log:
+        state = TrainingState(policy, optimiser, folder / "state", {})
+        phase = Phase("test", 1, 0, log, state, lambda: False, Budget(None))
+        signals = signals_of([(pair.chosen, pair.rejected) for pair in PAIRS])
+        return spend(policy, algorithm, signals, phase, Arithmetic(1.0, tokens))
+
+
+def margins(policy: Policy) -> list[float]:
+    sides = [side for pair in PAIRS for side in (pair.chosen, pair.rejected)]
+    sums = [float(values.sum()) for values in compute_logprobs(policy, sides)]
+    return [a - b for a, b in zip(sums[::2], sums[1::2], strict=True)]
+
+
+def weights(policy: Policy) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in policy.trainable_parameters()])
+
+
+@pytest.mark.parametrize("reference_free", [True, False])
+def test_an_epoch_widens_the_margins(tmp_path: Path, policy: Policy, reference_free: bool):
+    policy.freeze_reference()
+    before = margins(policy)
+    figures = epoch(tmp_path, policy, DPO(reference_free=reference_free))
+    assert all(after > b for after, b in zip(margins(policy), before, strict=True))
+    assert (figures["update/pairs"], figures["update/made"]) == (2.0, 1.0)
+    if not reference_free:
+        # Nothing has moved from the reference yet: −log σ(0).
+        assert figures["update/loss"] == pytest.approx(0.693147, abs=1e-5)
+
+
+def test_batches_are_optimiser_steps(tmp_path: Path, policy: Policy):
+    assert epoch(tmp_path, policy, DPO(reference_free=True, update_pairs=1))["update/made"] == 2.0
+
+
+@pytest.mark.parametrize("reference_free", [True, False])
+def test_an_epoch_in_bfloat16_widens_the_margins(tmp_path: Path, toy: ModuleType, reference_free: bool):
+    policy, _ = toy.new_learner(precision="bfloat16")
+    policy.freeze_reference()
+    before = margins(policy)
+    epoch(tmp_path, policy, DPO(reference_free=reference_free))
+    assert all(after > b for after, b in zip(margins(policy), before, strict=True))
+
+
+def updates(toy: ModuleType, folder: Path, precision: str) -> list[torch.Tensor]:
+    """What one epoch changes in the weights, with micro-batches of one row and of all rows."""
+    changes = []
+    for tokens in (1, 64):
+        policy, _ = toy.new_learner(precision=precision)
+        start = weights(policy)
+        epoch(folder / str(tokens), policy, DPO(reference_free=True), tokens=tokens)
+        changes.append(weights(policy) - start)
+    return changes
+
+
+def test_micro_batches_change_nothing(tmp_path: Path, toy: ModuleType):
+    assert torch.allclose(*updates(toy, tmp_path, "float32"), atol=2e-4)
+
+
+def test_micro_batches_in_bfloat16_update_in_one_direction(tmp_path: Path, toy: ModuleType):
+    assert float(torch.cosine_similarity(*updates(toy, tmp_path, "bfloat16"), dim=0)) > 0.98
+
+
+def model_of(policy: Policy, tokens: int = 64, seed: int = 0) -> PreferenceModel:
+    scale = Scale(model="", train_data="", eval_data="", micro_batch_tokens=tokens, seed=seed)
+    return PreferenceModel(policy, DPO(head_lr=1e-2, update_pairs=8), scale)
+
+
+def test_the_encoder_is_frozen_and_independent_of_the_batch(policy: Policy):
+    model, alone = model_of(policy), model_of(policy, tokens=1)
+    turns = [turn(4, 5), turn(6, 7, 8, 9, 10), turn(4)]
+    states = model._encode(turns)
+    assert states.shape == (3, 32)
+    with torch.no_grad():
+        for parameter in policy.trainable_parameters():
+            parameter.add_(1.0)
+    assert torch.allclose(states, torch.cat([alone._encode([t]) for t in turns]), atol=1e-5)
+
+
+def siblings(*totals: float) -> list[Trajectory]:
+    """One state whose branches act differently and return `totals`."""
+    found = []
+    for place, total in enumerate(totals):
+        segments = (Segment("prompt", "", (1, 2, 3)), Segment("policy", str(place), (4 + place,)))
+        action = (Action("answer", str(place), 1),)
+        found.append(
+            Trajectory(Question("q", "?", ()), segments, action, fork=1 if place else -1).scored(
+                Score(total, {})
+            )
+        )
+    return found
+
+
+def test_the_heads_learn_to_rank_siblings(policy: Policy):
+    model, groups = model_of(policy), [siblings(0.0, 1.0, 2.0)]
+    first = model.fit(groups, seed=0)
+    for seed in range(1, 200):
+        last = model.fit(groups, seed)
+    assert first["preference/pairs"] == 3.0
+    assert first["preference/loss"] == pytest.approx(0.693, abs=0.02)
+    assert last["preference/accuracy"] == 1.0
+    (ranked,) = model.rank([candidates_of(groups[0])])
+    assert ranked[0].value < ranked[1].value < ranked[2].value
+    assert model.fit([siblings(1.0, 1.0)], 0) == {"preference/pairs": 0.0}
+
+
+def test_heads_are_saved_and_restored(policy: Policy):
+    model, other = model_of(policy), model_of(policy, seed=1)
+    other.load_state(model.state())
+    assert torch.equal(model.heads.weight_K_D, other.heads.weight_K_D)
+    with pytest.raises(TrainingError, match="another encoder"):
+        other.load_state({"heads": torch.zeros(7, 5)})
+    assert float(preference_loss(torch.zeros(1, 7), torch.zeros(1, 7))) == pytest.approx(0.693147)

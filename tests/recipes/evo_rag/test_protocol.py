@@ -1,0 +1,138 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sleuth.episodes.record import NOTHING_TO_DROP, Decision
+from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
+from sleuth.rollouts.transcript import read_transcript
+from sleuth.types import Hit, Hop, Passage, Question
+
+PROTOCOL = EvoRAG("Answer: {question}")
+QUESTION = Question("q", "Who?", ("x",))
+SEARCH, BACK = "<think>t</think><search>dogs</search>", f"<think>t</think>{BACKTRACK}"
+ANSWER, REFUSE = "<think>t</think><answer>x</answer>", "<think>t</think><refuse>why</refuse>"
+
+
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [
+        (SEARCH, Decision("search", "dogs")),
+        (BACK, Decision("backtrack", "")),
+        (ANSWER, Decision("answer", "x")),
+        (REFUSE, Decision("refuse", "why")),
+        ("<answer> x </answer>", Decision("answer", "x")),
+        (f"<think>I could use {BACKTRACK}</think><answer>x</answer>", Decision("answer", "x")),
+        (f"<think>unclosed {BACKTRACK}", Decision("backtrack", "")),
+        ("<search>unclosed", Decision("invalid", "no actions in one turn")),
+        ("", Decision("invalid", "no actions in one turn")),
+        ("<backtrack>", Decision("invalid", "no actions in one turn")),
+        ("<search> </search>", Decision("invalid", "empty <search>")),
+        ("<refuse></refuse>", Decision("invalid", "empty <refuse>")),
+        (SEARCH + ANSWER, Decision("invalid", "2 actions in one turn")),
+        (BACKTRACK + BACKTRACK, Decision("invalid", "2 actions in one turn")),
+        (ANSWER + BACKTRACK, Decision("invalid", "2 actions in one turn")),
+    ],
+)
+def test_exactly_one_action(text: str, decision: Decision):
+    assert PROTOCOL.read(text) == decision
+
+
+@given(st.text(alphabet="<>/ abcdefhiknorstuw", max_size=60))
+def test_reading_never_fails(text: str):
+    decision = PROTOCOL.read(text)
+    assert decision.kind in ("search", "backtrack", "answer", "refuse", "invalid")
+    assert bool(decision.text) == (decision.kind != "backtrack")
+
+
+@pytest.mark.parametrize(
+    ("turns", "fault"),
+    [
+        ([ANSWER], ""),
+        ([REFUSE], ""),
+        ([SEARCH, BACK, REFUSE], ""),
+        ([f"{SEARCH}\n", f" {BACK}\n", ANSWER], ""),
+        ([], "neither an answer nor a refusal"),
+        ([SEARCH], "neither an answer nor a refusal"),
+        ([BACK, ANSWER], NOTHING_TO_DROP),
+        ([SEARCH, BACK, BACK, ANSWER], NOTHING_TO_DROP),
+        ([f"well {ANSWER}"], "text outside the tags: 'well'"),
+        ([SEARCH, f"{BACK} so", ANSWER], f"something follows {BACKTRACK}"),
+        ([SEARCH, f"so {BACK}", ANSWER], "text outside the tags: 'so'"),
+        (["<answer>x</answer>"], "not one <think> and then an action: answer"),
+        ([SEARCH, BACKTRACK, ANSWER], "not one <think> and then an action: none"),
+        (
+            ["<think>a</think><think>b</think><answer>x</answer>"],
+            "not one <think> and then an action: think, think, answer",
+        ),
+        (["<answer>x</answer><think>t</think>"], "not one <think> and then an action: answer, think"),
+        ([ANSWER, SEARCH], "something follows the answer"),
+        ([REFUSE, ANSWER], "something follows the refuse"),
+    ],
+)
+def test_the_first_fault(turns: list[str], fault: str):
+    assert read_transcript(PROTOCOL, QUESTION, [("model", turn) for turn in turns]).malformed == fault
+
+
+def test_a_turn_without_an_action_is_the_first_fault():
+    turns = [("model", "hello"), ("environment", "Again."), ("model", ANSWER)]
+    assert read_transcript(PROTOCOL, QUESTION, turns).malformed == "no actions in one turn"
+
+
+def test_prompt_and_results():
+    assert PROTOCOL.prompt(QUESTION) == (("user", "Answer: Who?"),)
+    assert "Doc 1(Title: A) b" in PROTOCOL.show([Hit(Passage("p", "A", "b"), 1.0)])
+
+
+GOLD = (Hit(Passage("h1", "Bogotá", "Bogotá is the capital of Colombia."), 1.0),)
+NOISE = (Hit(Passage("n", "Dogs", "About dogs."), 1.0),)
+KNOWN = Question(
+    "q", "Bogotá is the capital of what?", ("Colombia",), hops=(Hop("Bogotá capital", "h1", "Colombia"),)
+)
+
+
+def test_a_demonstration_searches_and_answers():
+    assert PROTOCOL.demonstrate(KNOWN, []) == (
+        "<think>I need to find Bogotá capital.</think><search>Bogotá capital</search>"
+    )
+    assert PROTOCOL.demonstrate(KNOWN, [GOLD]) == (
+        "<think>Doc 1: Bogotá: Bogotá is the capital of Colombia.</think><answer>Colombia</answer>"
+    )
+    assert PROTOCOL.demonstrate(KNOWN, [NOISE]) is None
+
+
+def test_a_detour_is_taken_back():
+    protocol = EvoRAG("{question}", detours=1.0)
+    first = protocol.demonstrate(KNOWN, [])
+    assert first is not None
+    assert first.endswith(f"<search>{KNOWN.text}</search>")
+    assert protocol.demonstrate(KNOWN, [NOISE]) == f"<think>These documents do not help.</think>{BACKTRACK}"
+    assert protocol.demonstrate(KNOWN, [()]) == PROTOCOL.demonstrate(KNOWN, [])
+    assert protocol.demonstrate(KNOWN, [(), GOLD]) == PROTOCOL.demonstrate(KNOWN, [GOLD])
+    # A first search that happens to find the gold document is no detour.
+    assert protocol.demonstrate(KNOWN, [GOLD]) == PROTOCOL.demonstrate(KNOWN, [GOLD])
+
+
+def test_detours_are_a_fixed_share():
+    protocol = EvoRAG("{question}", detours=0.3)
+    questions = [Question(f"q{i}", "?", ("x",), hops=KNOWN.hops) for i in range(1000)]
+    share = sum("<search>?</search>" in (protocol.demonstrate(q, []) or "") for q in questions) / 1000
+    assert 0.25 < share < 0.35
+
+
+def test_what_has_no_answer_is_refused_after_a_search():
+    question = Question("u", "Who rules Atlantis?", (), answerable=False)
+    assert PROTOCOL.demonstrate(question, []) == (
+        "<think>I need to find Who rules Atlantis.</think><search>Who rules Atlantis?</search>"
+    )
+    refusal = PROTOCOL.demonstrate(question, [NOISE])
+    assert refusal is not None
+    assert PROTOCOL.read(refusal).kind == "refuse"
+
+
+def test_a_refusal_follows_the_hops_there_are():
+    question = Question("u", "Who rules it?", (), answerable=False, hops=KNOWN.hops)
+    assert PROTOCOL.demonstrate(question, []) == PROTOCOL.demonstrate(KNOWN, [])
+    for found in (GOLD, NOISE):
+        refusal = PROTOCOL.demonstrate(question, [found])
+        assert refusal is not None
+        assert PROTOCOL.read(refusal).kind == "refuse"
