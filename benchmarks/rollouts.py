@@ -19,6 +19,7 @@ other tokens. Model loading and a warm-up of one episode are not counted.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import platform
 import random
@@ -30,7 +31,7 @@ from typing import Any
 import torch
 import transformers
 
-from sleuth.engines.base import Completion, Message, Request, Sampling
+from sleuth.engines.base import Message, Request, Sampling
 from sleuth.engines.models import load_model
 from sleuth.engines.transformers import TransformersEngine
 
@@ -144,21 +145,23 @@ def cut(tokens: list[int], engine: TransformersEngine) -> list[int]:
 
 
 def by_sleuth(engine: TransformersEngine) -> Play:
-    """Our engine, from an empty cache."""
+    """Our engine, from an empty cache, one coroutine an episode."""
 
     def play(episodes: Sequence[Episode], max_new: int) -> list[list[int]]:
-        contexts = [list(episode) for episode in episodes]
-        written: list[list[list[int]]] = [[] for _ in contexts]
-
-        def reply(ready: Sequence[tuple[int, Completion]]) -> list[tuple[int, Request]]:
-            for index, done in ready:
-                contexts[index] += [*done.tokens, *world(engine, len(written[index]), index)]
-                written[index].append(list(done.tokens))
-            return [(index, Request(contexts[index])) for index, _ in ready if len(written[index]) < TURNS]
-
         sampling = Sampling(max_new, temperature=0, stop=STOPS)
-        engine.converse([(i, Request(context)) for i, context in enumerate(contexts)], sampling, reply)
-        return [[token for turn in turns for token in turn] for turns in written]
+
+        async def one(index: int) -> list[int]:
+            context, written = list(episodes[index]), list[int]()
+            for turn in range(TURNS):
+                done = await engine.sample(Request(context), sampling)
+                written += done.tokens
+                context += [*done.tokens, *world(engine, turn, index)]
+            return written
+
+        async def all_of_them() -> list[list[int]]:
+            return await asyncio.gather(*map(one, range(len(episodes))))
+
+        return asyncio.run(all_of_them())
 
     return play
 
@@ -180,7 +183,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         play([episodes[0]], 4)
     for _ in range(arguments.repeat):
         for name, play in ways.items():
-            engine.refresh()
+            engine.release()
             cpu, clock = time.process_time(), time.perf_counter()
             written[name] = play(episodes, arguments.max_new_tokens)
             seconds[name].append(time.process_time() - cpu)

@@ -1,9 +1,9 @@
 """One scripted Eval-RAR episode over the World Factbook, segment by segment: who wrote what, and what it earned."""
 
-from sleuth.rollouts.loop import run_episodes
-
+from sleuth.concurrency import run
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
 from sleuth.experiment import factbook_index
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.bm25 import open_index
@@ -20,13 +20,8 @@ SCRIPT = [
 def main() -> None:
     """Play it."""
     recipe = load_recipe("eval-rar/cpu")
-    ((episode,),) = run_episodes(
-        [QUESTION],
-        protocol=recipe.protocol,
-        engine=ScriptedEngine(SCRIPT),
-        retriever=open_index(factbook_index()),
-        limits=Limits(top_k=2),
-    )
+    world = World(recipe.protocol, ScriptedEngine(SCRIPT), open_index(factbook_index()), Limits(top_k=2))
+    episode = run(world.episode(QUESTION))
     for segment in episode.segments:
         print(f"[{segment.author}] {segment.text.strip()}\n")
     (score,) = recipe.reward.score([episode])

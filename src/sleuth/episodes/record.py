@@ -171,6 +171,10 @@ class Record:
         self.tokens.extend(tokens)
         self.messages.append(Message("user", text))
 
+    def end(self, ending: Ending = "steps") -> None:
+        """End the episode, unless it has ended already."""
+        self.ending = self.ending or ending
+
     def fail(self, fault: str) -> None:
         """End the episode because something outside the policy failed."""
         self.ending, self.fault = "fault", fault
