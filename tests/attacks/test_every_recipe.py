@@ -40,8 +40,8 @@ from sleuth.rewards.base import Known
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.training.update.layout import rows_of
 from sleuth.types import Hit, Passage, Question, Score, Trajectory
-from support.judges import judge_by
 from support.episodes import run_episodes
+from support.judges import judge_by
 
 GOLD = Passage("g", "Emma", "Emma is a novel that Ann Bell wrote in a cold winter in the north. " * 4)
 OTHER = Passage("o", "Tea", "Tea is a drink that people in many countries make from dried leaves. " * 4)

@@ -18,8 +18,8 @@ from sleuth.retrievers.all_given import AllGiven
 from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward, judge_prompt
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Passage, Question, Score, Trajectory
-from support.judges import judge_by
 from support.episodes import run_episodes
+from support.judges import judge_by
 
 PROTOCOL = ArenaSections(instruction="{question} {references}")
 PASSAGES = tuple(Passage(f"p{i}", f"title {i}", f"text {i}") for i in range(1, 6))
