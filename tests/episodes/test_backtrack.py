@@ -1,4 +1,4 @@
-"""What a backtrack takes out of the context, and what the record keeps."""
+"""Backtracks: segments leave the context and stay in the record."""
 
 from dataclasses import replace
 
@@ -82,7 +82,7 @@ def test_nothing_to_drop_is_invalid_and_answered_as_such():
     assert t.malformed == NOTHING_TO_DROP
 
 
-def test_what_was_seen_in_between_stays():
+def test_turns_after_the_dropped_search_stay():
     t, engine = play(DOGS, "hello", BACK, ANSWER)
     assert "hello\nagain\n" in BYTES.decode(list(engine.contexts[-1].tokens))
     assert [s.until for s in t.segments[:4]] == [-1, 6, 6, -1]

@@ -99,7 +99,7 @@ class YesNo:
 
 
 def write(request: Any, turn: int) -> str:
-    """What the policy writes: fixed by the request's seed, sensible or broken."""
+    """The policy's turn: fixed by the request's seed, sensible or broken."""
     rng = random.Random(request.seed)
     person, town, book = rng.choice(PEOPLE), rng.choice(TOWNS), rng.choice(BOOKS)
     note = rng.choice(["evaluate", "refine", "summary", "evidence", "think"])

@@ -26,11 +26,11 @@ PromptWriter = Callable[[Sequence[Hit]], Sequence[tuple[str, str]]]
 """Passages for which there is room → chat turns (role, content)."""
 
 NOTHING_TO_DROP = "backtrack with nothing to drop"
-"""Reason of an invalid backtrack; rewards tell it from other invalid actions by this text."""
+"""Reason of an invalid backtrack; rewards recognise it by this text."""
 
 
 class Decision(NamedTuple):
-    """What one turn of the model decides."""
+    """The action in one turn of the model."""
 
     kind: str
     """"search", "answer", "refuse", "backtrack", "invalid", or a protocol's own kind."""
@@ -231,7 +231,7 @@ class Record:
         if search is None:
             return False
         searches = [action.segment for action in self.actions if action.kind == "search"]
-        # Counted from the end: a first search made for the prompt is no action.
+        # Counted from the end: a first search made for the prompt has no action.
         self.shown[searches.index(search) - len(searches)] = ()
         self.segments = drop(self.segments, search)
         self._see()
