@@ -42,7 +42,7 @@ WORDS = {
 """Patterns of whole words, and what to write instead."""
 OPENINGS = r"(?:Of|What|Who|Whose|Whom) "
 """Ways not to begin a docstring."""
-NAMES = r"^test_(?:what|who)_|(?:^|_)(?:hear|settle|take_up|homeless|beside|behind|told|tells?|said|goes_on|cannot_be_had|anew)(?:_|$)"
+NAMES = r"^test_(?:what|who)_|(?:^|_)(?:hears?|settle[sd]?|takes?_up|homeless|beside|behind|told|tells?|said|goes_on|cannot_be_had|anew)(?:_|$)"
 SPEAKERS = {"warn", "print", "say", "report", "add_argument", "add_parser", "ArgumentParser"}
 """Calls whose texts a user reads, as are those of every `raise`."""
 

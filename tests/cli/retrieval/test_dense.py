@@ -59,13 +59,13 @@ def test_from_files_to_all_three_ways_of_searching(
 
 
 @needs_model
-def test_a_log_hears_how_far_encoding_is(
+def test_encoding_progress_is_logged(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("sleuth.cli.meter.SECONDS_BETWEEN_LINES", 0.0)
     _, _, err = run(capsys, "index", source, "-o", str(tmp_path / "i"), "--dense", "minilm")
     assert "sleuth: 3 passages encoded" in err
-    assert "vectors of 384 dimensions take up to 1 MB of disk" in err
+    assert "vectors of 384 dimensions need up to 1 MB of disk" in err
     _, _, err = run(capsys, "index", source, "-o", str(tmp_path / "j"), "--dense", "minilm", "--json")
     assert err == ""
 

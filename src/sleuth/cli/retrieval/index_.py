@@ -1,4 +1,4 @@
-"""sleuth index: passages from files, folders or a data set into a searchable directory, or out of it again."""
+"""sleuth index: build, change or verify an index of passages from files, folders or a data set."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Build or change the index; nothing is published if it fails."""
     other = next((way for way in _WITHOUT_SOURCES if getattr(arguments, way)), "")
     if other and (arguments.sources or arguments.wiki18):
-        raise ConfigError(f"--{other.replace('_', '-')} takes no SRC or --wiki18 beside it")
+        raise ConfigError(f"--{other.replace('_', '-')} takes no SRC and no --wiki18")
     if not (other or arguments.sources or arguments.wiki18):
         raise ConfigError("nothing to index: name a SRC, --wiki18 FILE, or --delete ID")
     if arguments.verify:
@@ -126,7 +126,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 Done = tuple[dict[str, Any], str, str]
-"""What to tell a program, what to tell a person, and the hash of the passages now."""
+"""Summary for programs, line for people, and the hash of the passages now."""
 
 
 def _index(arguments: argparse.Namespace) -> Done:
@@ -141,7 +141,7 @@ def _index(arguments: argparse.Namespace) -> Done:
     corpora = [*open_corpora(arguments.sources), *map(open_wiki18, arguments.wiki18)]
     size = volume(corpora)
     if not arguments.json:
-        _tell_forecast(size, arguments.output)
+        _warn_of_size(size, arguments.output)
     skipped = _Skipped(is_strict=arguments.strict)
     passages = chain.from_iterable(corpus.passages(skipped) for corpus in corpora)
     with Meter("passages", size.num_passages if size else 0, silent=arguments.json) as meter:
@@ -156,7 +156,7 @@ def _built(
     from sleuth.retrievers.bm25_index.build import build_index
 
     info = build_index(passages, arguments.output, progress=meter.show)
-    skipped.tell(info.num_duplicates, info.duplicates)
+    skipped.finish(info.num_duplicates, info.duplicates)
     summary = {"index": str(arguments.output), "passages": info.num_passages, "skipped": skipped.count}
     line = f"{counted(info.num_passages, 'passage')} indexed in {arguments.output} ({counted(skipped.count, 'record')} skipped)"
     return summary, line, info.sha256
@@ -168,7 +168,7 @@ def _added(
     from sleuth.retrievers.bm25_index.update import add_passages
 
     info = add_passages(passages, arguments.output, replace=arguments.replace, progress=meter.show)
-    skipped.tell(info.num_duplicates, info.duplicates)
+    skipped.finish(info.num_duplicates, info.duplicates)
     summary = {
         "index": str(arguments.output),
         "passages": info.num_passages,
@@ -226,30 +226,30 @@ def _decoded(line: bytes, number: int, path: Path) -> str:
         raise DataError(f"{path}:{number}: id: not UTF-8") from None
 
 
-def _tell_forecast(size: Volume | None, output: Path) -> None:
-    """What the work will take, and whether the disk has room for it."""
+def _warn_of_size(size: Volume | None, output: Path) -> None:
+    """Log how much memory and disk the index needs, and whether the disk is large enough."""
     from sleuth.retrievers.bm25_index.forecast import forecast, free_bytes
 
     if size is None:
         return
     needed, free = forecast(size.num_passages, size.num_bytes), free_bytes(output)
     warn(
-        f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: takes up to {_shown(needed.memory)} "
+        f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: needs up to {_shown(needed.memory)} "
         f"of memory and {_shown(needed.disk)} of disk, of which {_shown(free)} are free"
     )
     _warn_of_little_room(needed.disk, free, output)
 
 
-def _tell_vector_forecast(num_passages: int, dimension: int, arguments: argparse.Namespace) -> None:
-    """The same for vectors."""
+def _warn_of_vector_size(num_passages: int, dimension: int, arguments: argparse.Namespace) -> None:
+    """Log how much memory and disk the vectors need."""
     from sleuth.retrievers.bm25_index.forecast import free_bytes
     from sleuth.retrievers.dense_index.forecast import forecast_vectors
 
     needed = forecast_vectors(num_passages, dimension, arguments.backend)
     free = free_bytes(arguments.output)
     warn(
-        f"vectors of {dimension} dimensions take up to {_shown(needed.disk)} of disk, of which {_shown(free)} are free, "
-        f"and {_shown(needed.memory)} of memory beside the encoder"
+        f"vectors of {dimension} dimensions need up to {_shown(needed.disk)} of disk, of which {_shown(free)} are free, "
+        f"and {_shown(needed.memory)} of memory in addition to the encoder"
     )
     _warn_of_little_room(needed.disk, free, arguments.output)
 
@@ -264,7 +264,7 @@ def _shown(num_bytes: int) -> str:
 
 
 class _Skipped:
-    """Records that cannot be used: the first few are told as they come, all are counted."""
+    """Unusable records: all are counted, the first few are logged."""
 
     def __init__(self, *, is_strict: bool) -> None:
         self._is_strict = is_strict
@@ -277,8 +277,8 @@ class _Skipped:
         if self.count <= SKIPPED_NAMED:
             warn(f"skipped {line}")
 
-    def tell(self, num_duplicates: int, named: Sequence[str]) -> None:
-        """How many there were in all, and those whose id came before."""
+    def finish(self, num_duplicates: int, named: Sequence[str]) -> None:
+        """Log the total, and passages whose id an earlier one has."""
         if self.count > SKIPPED_NAMED:
             warn(f"skipped {self.count} records in all")
         if num_duplicates:
@@ -312,7 +312,7 @@ def _add_vectors(
     from sleuth.retrievers.dense_index.build import build_dense
 
     if not arguments.json:
-        _tell_vector_forecast(num_passages, encoder.dimension, arguments)
+        _warn_of_vector_size(num_passages, encoder.dimension, arguments)
     with ExitStack() as shown:
         info = build_dense(
             output,
