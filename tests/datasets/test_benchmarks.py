@@ -64,22 +64,29 @@ def test_hotpotqa_as_published(hotpot: dict[str, Any], save: Callable[..., Path]
     assert (last.query, last.answer, last.need) == ("Karstad", "Lumme", "the river of Karstad")
 
 
-def test_hotpotqa_from_hub_and_flashrag(hotpot: dict[str, Any]):
-    reader = HotpotQAReader()
+def test_hub_columns_and_flashrag_lines_read_the_same(hotpot: dict[str, Any], twowiki: dict[str, Any]):
     columns = as_columns(hotpot, "sentences")
-    flashrag = {"id": "h1", "question": hotpot["question"], "golden_answers": ["Lumme"], "metadata": columns}
-    assert reader.question_of(columns) == reader.question_of(hotpot) == reader.question_of(flashrag)
+    line = {"id": "h1", "question": hotpot["question"], "golden_answers": ["Lumme"], "metadata": columns}
+    read = HotpotQAReader().question_of
+    assert read(columns) == read(hotpot) == read(line)
+    columns = as_columns(twowiki, "content")
+    fact, relation, entity = zip(*twowiki["evidences"], strict=True)
+    columns["evidences"] = {"fact": list(fact), "relation": list(relation), "entity": list(entity)}
+    assert TwoWikiReader().question_of(columns) == TwoWikiReader().question_of(twowiki)
+    hub = {"id": 42, "prop": "job", "question": "q", "possible_answers": '["queen"]', "s_pop": 31}
+    line = {"id": "42", "question": "q", "golden_answers": ["queen"], "metadata": {"prop": "job"}}
+    assert PopQAReader().question_of(hub) == PopQAReader().question_of(line)
+    for reader in (NQReader(), BamboogleReader(), TriviaQAReader()):
+        question = reader.question_of({"id": "test_0", "question": "q", "golden_answers": ["a", "b"]})
+        assert (question.id, question.answers) == ("test_0", ("a", "b"))
 
 
 def test_hotpotqa_without_a_gold_paragraph_has_no_gold(hotpot: dict[str, Any]):
+    hotpot["supporting_facts"][0][1] = 99  # a sentence beyond the paragraph does no harm
+    assert len(HotpotQAReader().question_of(hotpot).gold_ids) == 2
     del hotpot["context"][0]
     question = HotpotQAReader().question_of(hotpot)
     assert (len(question.passages), question.gold_ids, question.hops) == (2, (), ())
-
-
-def test_hotpotqa_ignores_sentence_numbers_beyond_the_paragraph(hotpot: dict[str, Any]):
-    hotpot["supporting_facts"][0][1] = 99
-    assert len(HotpotQAReader().question_of(hotpot).gold_ids) == 2
 
 
 def test_hotpotqa_comparison_follows_the_order_of_the_question(hotpot: dict[str, Any]):
@@ -109,20 +116,10 @@ def test_2wiki_triples_become_hops(twowiki: dict[str, Any]):
     ]
 
 
-def test_2wiki_from_the_hub(twowiki: dict[str, Any]):
-    columns = as_columns(twowiki, "content")
-    fact, relation, entity = zip(*twowiki["evidences"], strict=True)
-    columns["evidences"] = {"fact": list(fact), "relation": list(relation), "entity": list(entity)}
-    assert TwoWikiReader().question_of(columns) == TwoWikiReader().question_of(twowiki)
-
-
-def test_2wiki_subject_under_another_name_gets_the_last_paragraph(twowiki: dict[str, Any]):
-    twowiki["evidences"][0][0] = "Grauer Hafen"
+def test_2wiki_chain_with_another_name_or_without_triples(twowiki: dict[str, Any]):
+    twowiki["evidences"][0][0] = "Grauer Hafen"  # the last paragraph is its
     hops = TwoWikiReader().question_of(twowiki).hops
     assert [hop.query for hop in hops] == ["Grauer Hafen director", "Ansel Tome date of death"]
-
-
-def test_2wiki_without_triples_derives_the_chain(twowiki: dict[str, Any]):
     del twowiki["evidences"]
     question = TwoWikiReader().question_of(twowiki)
     assert titles(question, [h.passage_id for h in question.hops]) == ["Grey Harbour (film)", "Ansel Tome"]
@@ -225,12 +222,6 @@ def test_popqa_table_has_answers_as_json(tmp_path: Path):
     assert [(bad.line, bad.field) for bad in loaded.bad] == [(3, "possible_answers")]
 
 
-def test_popqa_from_hub_and_flashrag():
-    hub = {"id": 42, "prop": "occupation", "question": "q", "possible_answers": '["queen"]', "s_pop": 31}
-    flashrag = {"id": "42", "question": "q", "golden_answers": ["queen"], "metadata": {"prop": "occupation"}}
-    assert PopQAReader().question_of(hub) == PopQAReader().question_of(flashrag)
-
-
 def test_bamboogle_csv_with_commas_and_line_ends(tmp_path: Path):
     path = tmp_path / "bamboogle.csv"
     path.write_text('Question,Answer\n"Who led Ostria, when Pell\nburned?",Mara Lind\n,nobody\nWhy?,\n')
@@ -240,9 +231,3 @@ def test_bamboogle_csv_with_commas_and_line_ends(tmp_path: Path):
     assert question.answers == ("Mara Lind",)
     bad = [(bad.line, bad.field, bad.reason) for bad in loaded.bad]
     assert bad == [(4, "Question", "empty"), (5, "Answer", "empty")]
-
-
-@pytest.mark.parametrize("reader", [NQReader(), BamboogleReader(), TriviaQAReader()])
-def test_flashrag_lines(reader: NQReader):
-    question = reader.question_of({"id": "test_0", "question": "q", "golden_answers": ["a", "b"]})
-    assert (question.id, question.answers) == ("test_0", ("a", "b"))

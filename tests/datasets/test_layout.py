@@ -20,11 +20,8 @@ def read(**changes: Any) -> Question:
     return OwnReader().question_of({**MINIMAL, **changes})
 
 
-def test_the_smallest_record():
+def test_the_smallest_and_a_complete_record():
     assert read() == Question("q1", "Where is Pell?", ("Ostria",))
-
-
-def test_a_complete_record():
     hop = {"query": "Pell", "passage_id": "p1", "answer": "Ostria", "need": "the place of Pell"}
     question = read(
         passages=[
@@ -77,19 +74,13 @@ def test_annotations_give_hops(annotation: dict[str, Any], queries: list[str]):
     assert [hop.query for hop in read(paragraphs=paragraphs, **annotation).hops] == queries
 
 
-def test_unanswerable_needs_no_answers():
+def test_special_values():
     paragraph = {"id": "a", "text": "x", "is_supporting": True}
     question = read(answers=[], answerable=False, paragraphs=[paragraph])
     assert (question.answers, question.gold_ids, question.hops, question.answerable) == ((), (), (), False)
-
-
-def test_gold_ids_may_be_those_of_a_corpus():
-    assert read(gold_ids=["far-1", 7]).gold_ids == ("far-1", "7")
-
-
-@pytest.mark.parametrize(("answers", "read_as"), [("Paris", "Paris"), ("[sic] yes", "[sic] yes")])
-def test_one_answer_may_be_plain_text(answers: str, read_as: str):
-    assert read(answers=answers).answers == (read_as,)
+    assert read(gold_ids=["far-1", 7]).gold_ids == ("far-1", "7")  # of a corpus
+    assert read(answers="Paris").answers == ("Paris",)
+    assert read(answers="[sic] yes").answers == ("[sic] yes",)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ def test_by_id_within_a_data_set_and_by_normalised_text():
         ask("3", "???"),
     ]
     assert find_leaks(train, evaluation) == [Leak("1", "nq", "id"), Leak("9", "nq", "question")]
-
-
-def test_equal_ids_of_unnamed_data_sets_are_no_leak():
+    # ids count within a named data set only, and texts without a word do not count
     assert find_leaks([ask("1", "a?", "")], [ask("1", "b?", "")]) == []
     assert find_leaks([ask("1", "!!")], [ask("2", "??")]) == []
 

@@ -1,23 +1,14 @@
 """Attributes: what questions ask about, one row of attributes.tsv each.
 
 Columns of the table:
-
-  group   "name" (a name or a date), "figure" or "sparse".
-          Nearly every country has a figure, and a missing one may mean zero.
-          Only some entries have a sparse one, but every country has it in reality, so zero is never right.
-
-  noun    Name of the attribute, as in "the highest point of Peru".
-
-  place   Field of the Factbook, or "field > pattern of the sub-field's whole name".
-
-  reader  Function in readings.py that finds the value; `unit` has its arguments, separated by ", ".
-
-  search  Search terms that follow the country's name; empty = the noun.
-
-  need    Noun phrase for the value, {} is the country; empty = "the <noun> of {}".
-
-  ask     Wordings of the question, separated by " | ".
-          "=" or empty = "What is <need>?", "-" = never asked.
+- group: "name" (a name or a date), "figure" or "sparse". Nearly every country has a figure, and a missing one may
+  mean zero. Only some entries have a sparse one, but every country has it in reality, so zero is never right.
+- noun: Name of the attribute, as in "the highest point of Peru".
+- place: Field of the Factbook, or "field > pattern of the sub-field's whole name".
+- reader: Function in readings.py that finds the value; `unit` has its arguments, separated by ", ".
+- search: Search terms that follow the country's name; empty = the noun.
+- need: Noun phrase for the value, {} is the country; empty = "the <noun> of {}".
+- ask: Wordings of the question, separated by " | ". "=" or empty = "What is <need>?", "-" = never asked.
 
 In wordings {} comes last wherever English allows: a country may be described by half a sentence.
 """

@@ -4,46 +4,35 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from sleuth.datasets.factbook_questions.attributes import slug
+from sleuth.datasets.factbook_questions import readings
+from sleuth.datasets.factbook_questions.attributes import slug, table
 from sleuth.datasets.factbook_questions.clues import gives_away
 from sleuth.datasets.factbook_questions.facts import Country, Fact, fact, named, other_names
 from sleuth.datasets.factbook_questions.questions import Family, question
-from sleuth.datasets.factbook_questions.readings import borders, partners
 from sleuth.text import contains, normalise
 from sleuth.types import Hop
 
-_WATER = r"(?:Gulf|Bay|Strait) of [A-Z]\w+(?: [A-Z]\w+)?|(?:[A-Z]\w+ )+(?:Sea|Ocean|Gulf|Channel)"
-
-
-def waters(text: str) -> list[str]:
-    """Seas and oceans in "…, bordering the Baltic Sea and the Gulf of Finland, between …"."""
-    found = re.search(r"bordering (.+?)(?:, (?:between|north|south|east|west|about|as well)|;|$)", text)
-    return re.findall(_WATER, found[1]) if found else []
-
-
-def official_languages(text: str) -> list[str]:
-    """Languages marked official."""
-    pattern = r"(?:^|, |and )([A-Z][a-zA-Z]+)(?: [\d.]+%)? \(official\)"
-    return re.findall(pattern, text.split("note", maxsplit=1)[0])
-
 
 class Listing(NamedTuple):
-    """Field with a list, and the question for what two lists share."""
+    """One row of listings.tsv: a field with a list, and the question for what two lists share."""
 
     slug: str
     field: str
     part: str
-    items: Callable[[str], list[str]]
+    """Pattern of the sub-field's whole name; "" is the field's own text."""
+    items: str
+    """Function in readings.py that finds the items."""
     text: str
     search: str
     need: str
 
     def of(self, country: Country) -> list[str]:
         """Items of the country's list; empty if one occurs twice."""
-        items = self.items(country.part(self.field, self.part))
+        found = getattr(readings, self.items)(country.part(self.field, self.part))
+        items = [item if isinstance(item, str) else item[0] for item in found]
         return items if len({normalise(item) for item in items}) == len(items) else []
 
     def hop(self, country: Country, item: str) -> Hop | None:
@@ -53,19 +42,8 @@ class Listing(NamedTuple):
         return Hop(query, passage.id, item, need) if passage else None
 
 
-BORDERS = Listing("borders", "Land boundaries", "border countries", lambda text: [name for name, _ in borders(text)],
-                  "Which country borders both {a} and {b}?", "land boundaries", "the neighbors of {}")  # fmt: skip
-LISTINGS = (
-    BORDERS,
-    Listing("waters", "Location", "", waters,
-            "Which body of water do {a} and {b} both border?", "location", "the waters that {} borders"),
-    Listing("languages", "Languages", "|Languages", official_languages,
-            "Which language is official in both {a} and {b}?", "languages", "the official languages of {}"),
-    *(Listing(f"{trade}s", f"{trade.title()}s - partners", "", lambda text: [name for name, _ in partners(text)],
-              f"Which country is among the main {trade} partners of both {{a}} and {{b}}?", f"{trade}s partners",
-              f"the main {trade} partners of {{}}") for trade in ("export", "import")),
-)  # fmt: skip
-
+LISTINGS = [Listing(**row) for row in table("listings.tsv")]
+BORDERS = LISTINGS[0]
 NEIGHBORS = {
     "currency": "Which country borders {} and uses {} as its currency?",
     "former ruler": "Which country borders {} and gained independence from {}?",

@@ -230,6 +230,19 @@ def borders(text: str) -> list[tuple[str, float]]:
     return [(f[1].strip(), _number(f[2])) for f in found if f] if all(found) else []
 
 
+def waters(text: str) -> list[str]:
+    """Seas and oceans in "…, bordering the Baltic Sea and the Gulf of Finland, between …"."""
+    found = re.search(r"bordering (.+?)(?:, (?:between|north|south|east|west|about|as well)|;|$)", text)
+    named = r"(?:Gulf|Bay|Strait) of [A-Z]\w+(?: [A-Z]\w+)?|(?:[A-Z]\w+ )+(?:Sea|Ocean|Gulf|Channel)"
+    return re.findall(named, found[1]) if found else []
+
+
+def official_languages(text: str) -> list[str]:
+    """Languages marked official."""
+    pattern = r"(?:^|, |and )([A-Z][a-zA-Z]+)(?: [\d.]+%)? \(official\)"
+    return re.findall(pattern, text.split("note", maxsplit=1)[0])
+
+
 def _number(text: str) -> float:
     """Value of "274,200 km" or "$2.241 trillion"."""
     digits, scale = re.findall(rf"({_DIGITS})(?: (\w+))?", text)[0]
