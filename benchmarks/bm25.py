@@ -1,4 +1,4 @@
-"""BM25 beside bm25s[numba] and SQLite FTS5: build time and memory, opening, latency, throughput.
+"""BM25 compared with bm25s[numba] and SQLite FTS5: build time and memory, opening, latency, throughput.
 
 Everything happens in one run on one machine, each engine's build and search in a process of its own
 (peak memory is that process's). Passages are synthetic, 100 words each: stop words, Zipf-distributed
@@ -58,7 +58,7 @@ def make_passages(number: int, seed: int) -> Iterator[tuple[str, list[str], list
         drawn = words[np.searchsorted(cumulative, generator.random(shape)).clip(max=NUM_WORDS - 1)]
         is_stop = generator.random(shape) < 0.43
         stops = stop_words[(generator.random(shape) ** 2 * len(stop_words)).astype(int)]
-        # Log-uniform ranks beyond the 1000th: the most frequent name is no household word.
+        # Log-uniform ranks beyond the 1000th: the most frequent name is still rare.
         ranks = RANK_OFFSET * (max(2 * number, 2 * RANK_OFFSET) / RANK_OFFSET) ** generator.random(
             (size, NAMES_PER_PASSAGE)
         )
@@ -250,7 +250,7 @@ def time_queries(
 
 
 def peak_rss_gb() -> float:
-    """Of this process so far."""
+    """Largest resident memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
@@ -322,7 +322,7 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=50_000)
     parser.add_argument("--queries", type=int, default=4_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=3, help="searches of each engine; medians are told")
+    parser.add_argument("--rounds", type=int, default=3, help="searches of each engine; medians are printed")
     parser.add_argument("--engines", default=",".join(ENGINES), help="comma-separated, ours first")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
     parser.add_argument("--folder", type=Path, help="where data and indexes go (default: a temporary folder)")

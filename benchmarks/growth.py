@@ -47,7 +47,7 @@ CURVES = {
 }
 """Figure of bm25.py → form of its curve."""
 DISK_PER_PASSAGE = 2600
-"""Bytes for the passages, the index and what a build needs beside them, about."""
+"""Approximate bytes for the passages, the index and the work files of a build."""
 
 
 def fit(form: str, sizes: list[int], values: list[float]) -> tuple[float, float]:
