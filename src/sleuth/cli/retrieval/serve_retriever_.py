@@ -43,7 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
         _serve_mcp(arguments) if arguments.mcp else _serve_http(arguments)
     except ModuleNotFoundError as error:
         extra = "mcp" if arguments.mcp else "serve"
-        raise ConfigError(f"serving needs {error.name}: pip install '.[{extra}]' in the Sleuth checkout") from error
+        raise ConfigError(
+            f"serving needs {error.name}: pip install '.[{extra}]' in the Sleuth checkout"
+        ) from error
     return 0
 
 
