@@ -96,20 +96,16 @@ def test_collections_that_cannot_be_searched(words: Milvus, settings: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("passage", "message"),
+    ("settings", "passage", "message"),
     [
-        (Passage("long", "", "x" * 65_536), "Milvus says: .*65535"),
-        (Passage("i" * 513, "", "x"), "Milvus says: .*512"),
+        ({}, Passage("long", "", "x" * 65_536), "Milvus says: .*65535"),
+        ({}, Passage("i" * 513, "", "x"), "Milvus says: .*512"),
+        ({"collection": "new", "analyser": "klingon"}, PASSAGES[0], "Milvus says: unknown tokenizer type"),
     ],
 )
-def test_texts_that_are_too_long(words: Milvus, passage: Passage, message: str):
+def test_uploads_that_milvus_refuses(words: Milvus, settings: dict[str, Any], passage: Passage, message: str):
     with pytest.raises(RetrievalError, match=message):
-        words.upload([passage])
-
-
-def test_an_unknown_analyser(words: Milvus):
-    with pytest.raises(RetrievalError, match=r"Milvus says: unknown tokenizer type: 'klingon'"):
-        replace(words, collection="new", analyser="klingon").upload(PASSAGES)
+        replace(words, **settings).upload([passage])
 
 
 def test_over_the_network(words: Milvus):

@@ -174,13 +174,7 @@ def test_a_missing_field_and_another_encoder(recorded: Any, letters: Encoder, ot
     ("answer", "message"),
     [
         (searched(found(hit("x", 1.0, title="T"))), r"passage 'x': field 'text' must hold text, not None"),
-        (searched(found(hit("x", 1.0, text=" "))), r"passage 'x': field 'text' must hold text, not ' '"),
-        (
-            searched(found(hit("x", 1.0, text=["a"]))),
-            r"passage 'x': field 'text' must hold text, not \['a'\]",
-        ),
         (searched(found(hit("x", 1.0, text="t", title=3))), r"field 'title' must hold text, not 3"),
-        (searched(found({"_id": "x", "_score": 1.0})), r"passage 'x': field 'text' must hold text"),
         (searched(found(hit("x", None, text="t"))), "unknown answer: TypeError"),
         (searched(found(hits={})), r"unknown answer: KeyError\('hits'\)"),
         (
@@ -198,12 +192,7 @@ def test_a_missing_field_and_another_encoder(recorded: Any, letters: Encoder, ot
             searched(error(400, "search_phase_execution_exception", "all shards failed", "window too large")),
             "refused the request: status 400: window too large$",
         ),
-        (
-            ("POST", SEARCH, 403, error(403, "security_exception", "no permissions for [indices:read]")),
-            r"refused the request: status 403: no permissions for \[indices:read\]$",
-        ),
         (("POST", SEARCH, 401, b"Unauthorized"), "refused the request: status 401: Unauthorized$"),
-        (("POST", SEARCH, 404, b""), "refused the request: status 404: Not Found$"),
     ],
 )
 def test_answers_without_hits_are_errors(recorded: Any, answer: Any, message: str):
@@ -251,19 +240,12 @@ def test_the_identity_names_engine_and_settings(
     assert OpenSearch(url=closed.url, collection="wiki").identity()["engine_version"] == "unknown"
 
 
-@pytest.mark.parametrize(
-    ("secret", "header"),
-    [
-        ("", ""),
-        ("u:p:q", "Basic dTpwOnE="),
-        ("Bearer x", "Bearer x"),
-        ("Basic eA==", "Basic eA=="),
-        ("ApiKey eA==", "ApiKey eA=="),
-        ("VnVhQ2ZHY0JDZGJrUW0=", "ApiKey VnVhQ2ZHY0JDZGJrUW0="),
-    ],
-)
-def test_authorization(secret: str, header: str):
-    assert authorization(secret) == header
+def test_authorization():
+    assert authorization("") == ""
+    assert authorization("u:p:q") == "Basic dTpwOnE="
+    assert authorization("VnVhQ2ZHY0JDZGJrUW0=") == "ApiKey VnVhQ2ZHY0JDZGJrUW0="
+    for header in ("Bearer x", "Basic eA==", "ApiKey eA=="):
+        assert authorization(header) == header
 
 
 PASSAGES = [
@@ -331,6 +313,3 @@ def test_an_upload_to_an_existing_index(recorded: Any):
     message = r"'wiki' refused the request: status 400: passage 'id0': reason 400"
     with pytest.raises(RetrievalError, match=message):
         retriever.upload(PASSAGES[:1])
-    for passages, message in (([], "no passages to upload"), ([Passage("x", "", " ")], "'x' has no text")):
-        with pytest.raises(RetrievalError, match=message):
-            retriever.upload(passages)
