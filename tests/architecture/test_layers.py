@@ -14,7 +14,6 @@ LAYERS: list[set[str]] = [
         "types",
         "concurrency",
         "text",
-        "backoff",
         "retries",
         "checked",
         "errors",

@@ -1,7 +1,7 @@
-"""OpenAIEngine: a model behind an OpenAI-compatible HTTP endpoint (vLLM, transformers serve, …).
+"""OpenAIEngine: a model served by an OpenAI-compatible HTTP endpoint (vLLM, transformers serve, …).
 
-The first request finds out what the endpoint takes: token ids in and out, else text, else chat
-turns. Only the first keeps the sampled tokens exactly; the others encode the reply again.
+The first request finds the form that the endpoint accepts: token ids in and out, else text, else chat turns. Only
+token ids keep the sampled tokens exactly; text and chat replies are encoded again.
 """
 
 from __future__ import annotations
@@ -9,46 +9,32 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import threading
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import httpx
 
-from sleuth.backoff import pause_s, retry_after
 from sleuth.engines.base import Completion, Engine, Request, Sampling, Tokenizer
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.scripted import ByteTokenizer
 from sleuth.engines.turn import Turn
 from sleuth.errors import ConfigError, EngineError
+from sleuth.retries import RefusedError, TransientError, decoded, failure, retried_async
 from sleuth.types import StopReason
 
 Api = Literal["auto", "tokens", "text", "chat"]
 
-_REFUSED = {400, 404, 405, 415, 422, 501}
-"""Statuses by which a server says that it does not take this kind of request."""
-_BUSY = {408, 425, 429, 500, 502, 503, 504, 529}
-"""Statuses after which the same request may succeed."""
-
-
-_ITS_CONTENT = {400, 413, 422}
-"""Those of them, and the one for a long body, by which it may mean what is in the request: a content filter, a length."""
-
-
-class _RefusedError(Exception):
-    """The endpoint does not take this form of request; the text is its own message."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"status {status}: {message}")
-        self.status = status
+_FORM_REFUSED = {400, 404, 405, 413, 415, 422, 501}
+"""Statuses by which an endpoint may refuse the form of a request."""
+_CONTENT_REFUSED = {400, 413, 422}
+"""Statuses by which it may refuse the content, such as by a content filter or for the length."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One way to put a request."""
+    """Form of a request."""
 
     api: Api
     path: str
@@ -68,8 +54,16 @@ _FORMS = (
 )
 
 
+class _Connection(NamedTuple):
+    """Client of one event loop, the lock of its first request, and the generator that closes the client."""
+
+    client: httpx.AsyncClient
+    first: asyncio.Lock
+    opened: AsyncGenerator[httpx.AsyncClient, None]
+
+
 class OpenAIEngine(Engine):
-    """Continues contexts by HTTP, several at a time; safe to use as a context manager."""
+    """Continues contexts by HTTP, concurrently."""
 
     def __init__(
         self,
@@ -87,12 +81,13 @@ class OpenAIEngine(Engine):
         """Name an endpoint; nothing is sent yet.
 
         base_url: such as http://localhost:8000/v1 ("/v1" is added to a bare host).
-        tokenizer: the served model's own, or its folder or hub name; without one contexts are
-        counted in bytes and only chat is used.
-        context_length: tokens; default what /models says (vLLM does), else the config beside a
-            tokenizer given by name, else 32768.
+        tokenizer: the served model's own, or its folder or hub name; without one, contexts are
+            counted in bytes and only chat is used.
+        context_length: tokens; default is the endpoint's own figure in /models (as in vLLM), else
+            the config of a tokenizer given by name, else 32768.
         api_key_env: environment variable that holds the key; no key is sent if it is unset.
-        attempts: tries per request after busy or failing answers, with growing pauses.
+        concurrency: most requests in flight at a time.
+        attempts: attempts per request after busy or failing answers, with growing pauses.
         """
         url = httpx.URL(base_url) if re.match(r"https?://[^/]", base_url) else None
         if url is None:
@@ -102,83 +97,101 @@ class OpenAIEngine(Engine):
         self.base_url = str(url.copy_with(path="/v1") if url.path in ("", "/") else url).rstrip("/")
         self.model = model
         self.name = f"openai:{httpx.URL(self.base_url).copy_with(userinfo=b'')}#{model}"
-        self.tokenizer, self._declared = _tokenizer(tokenizer)
+        self.tokenizer, self._declared_length = _tokenizer(tokenizer)
         self.attempts = attempts
         self._forms = [f for f in _FORMS if f.api == "chat" or isinstance(self.tokenizer, HFTokenizer)]
         self._forms = [f for f in self._forms if api in ("auto", f.api)]
         if not self._forms:
             raise ConfigError(f"api={api!r} needs the served model's tokenizer: tokenizer=<folder or name>")
-        self._settled = False
-        self._settling = threading.Lock()
+        self._has_answered = False
+        self._given_length = context_length
         key = os.environ.get(api_key_env, "")
-        self._client = httpx.Client(
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0)),
-            limits=httpx.Limits(max_connections=concurrency),
-            headers={"Authorization": f"Bearer {key}"} if key else {},
-        )
-        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="openai-engine")
-        self._context_length = context_length
-        self._sleep: Callable[[float], None] = time.sleep
+        self._options: dict[str, Any] = {
+            "timeout": httpx.Timeout(timeout_s, connect=min(timeout_s, 10.0), pool=None),
+            "headers": {"Authorization": f"Bearer {key}"} if key else {},
+        }
+        self._limits = httpx.Limits(max_connections=concurrency)
+        self._connections: dict[asyncio.AbstractEventLoop, _Connection] = {}
 
-    @property
+    @cached_property
     def context_length(self) -> int:  # type: ignore[override]
-        """Most tokens the served model holds; asked once from the endpoint if not given."""
-        if self._context_length is None:
-            self._context_length = self._served_length() or self._declared or 32_768
-        return self._context_length
+        """Most tokens that the served model holds; the endpoint is asked once if it was not given."""
+        return self._given_length or self._served_length() or self._declared_length or 32_768
 
     @property
     def api(self) -> Api:
-        """How requests are put; "auto" until the first one was answered."""
-        return self._forms[0].api if self._settled else "auto"
+        """Form of the requests; "auto" until the first one was answered."""
+        return self._forms[0].api if self._has_answered else "auto"
 
     def describe(self) -> dict[str, str]:
-        """The form of the requests besides: chat turns are not the very tokens that a local model sees."""
+        """See Engine; also the form of the requests, since chat turns differ from the tokens of a local model."""
         return super().describe() | {"api": self.api}
 
     async def sample(self, request: Request, sampling: Sampling) -> Completion:
-        """Continue one context; see Engine. Raises EngineError when the endpoint cannot or will not.
+        """Continue one context; see Engine. Raises EngineError if the endpoint fails or refuses all requests.
 
-        A single request that it refuses, while it answers others, gives a completion with a fault.
+        A refusal of one request, after others were answered, gives a completion with a fault.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._sample, request, sampling)
+        client, first, _ = await self._connection()
+        if not self._has_answered:
+            async with first:  # one request alone until the form is known
+                if not self._has_answered:
+                    await asyncio.to_thread(getattr, self, "context_length")
+                    return await self._answer(client, request, sampling)
+        return await self._answer(client, request, sampling)
 
-    def _sample(self, request: Request, sampling: Sampling) -> Completion:
+    async def _connection(self) -> _Connection:
+        """The connection of the running event loop, since a client belongs to one loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._connections:
+            opened = self._open(loop)
+            self._connections[loop] = _Connection(await anext(opened), asyncio.Lock(), opened)
+        return self._connections[loop]
+
+    async def _open(self, loop: asyncio.AbstractEventLoop) -> AsyncGenerator[httpx.AsyncClient, None]:
+        """A client for this loop. The loop closes its generators before it ends, and thereby the client."""
+        try:
+            async with httpx.AsyncClient(limits=self._limits, **self._options) as client:
+                yield client
+        finally:
+            self._connections.pop(loop, None)
+
+    async def _answer(self, client: httpx.AsyncClient, request: Request, sampling: Sampling) -> Completion:
         if len(request.tokens) >= self.context_length:
             return Completion((), (), "", (), "context")
-        if not self._settled:
-            # One request alone until the form of the requests is known.
-            with self._settling:
-                if not self._settled:
-                    return self._answer(request, sampling)
-        return self._answer(request, sampling)
-
-    def close(self) -> None:
-        """End the connections."""
-        self._pool.shutdown(cancel_futures=True)
-        self._client.close()
-
-    def __enter__(self) -> OpenAIEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _answer(self, request: Request, sampling: Sampling) -> Completion:
         while True:
             form = self._forms[0]
             try:
-                reply = self._post(form.path, self._body(form, request, sampling))
-            except _RefusedError as refusal:
-                if self._settled and refusal.status in _ITS_CONTENT:
-                    # Others of this form were answered: one question must not end an evaluation, now and each time it is resumed.
-                    return Completion((), (), "", (), "", f"{self.name} refused the request: {refusal}")
-                if self._settled or len(self._forms) == 1:
-                    raise EngineError(f"{self.name} refused the request: {refusal}") from refusal
+                reply = await self._post(client, form.path, self._body(form, request, sampling))
+            except TransientError as error:
+                raise EngineError(f"{self.name} failed: {error} (tried {self.attempts} times)") from error
+            except RefusedError as error:
+                refusal = f"{self.name} refused the request: {error}"
+                if self._has_answered and error.status in _CONTENT_REFUSED:
+                    # One question must not end an evaluation, now and each time it is resumed.
+                    return Completion((), (), "", (), "", refusal)
+                if self._has_answered or len(self._forms) == 1 or error.status not in _FORM_REFUSED:
+                    raise EngineError(refusal) from error
                 self._forms.pop(0)
                 continue
-            self._settled = True
-            return self._read(form, reply, request, sampling)
+            completion = self._read(form, reply, request, sampling)
+            self._has_answered = True
+            return completion
+
+    async def _post(self, client: httpx.AsyncClient, path: str, body: dict[str, Any]) -> Any:
+        """The decoded answer; raises RefusedError, or TransientError after the last attempt."""
+
+        async def attempt() -> Any:
+            try:
+                response = await client.post(self.base_url + path, json=body)
+            except httpx.HTTPError as error:
+                raise TransientError(f"{type(error).__name__}: {error}") from error
+            answer, status = decoded(response.content), response.status_code
+            if status != 200:
+                raise failure(status, answer, response.headers.get("Retry-After", ""))
+            return answer
+
+        return await retried_async(attempt, self.attempts)
 
     def _body(self, form: _Form, request: Request, sampling: Sampling) -> dict[str, Any]:
         most = sampling.max_new_tokens
@@ -208,24 +221,18 @@ class OpenAIEngine(Engine):
         ids = choice.get("token_ids") if form.api == "tokens" else None
         logprobs = _logprobs(choice, sampling) if ids else []
         ended = choice.get("finish_reason") != "length"
-        eos = {
-            e for e in [getattr(getattr(self.tokenizer, "hf", None), "eos_token_id", None)] if e is not None
-        }
+        end_id = getattr(getattr(self.tokenizer, "hf", None), "eos_token_id", None)
+        eos = set() if end_id is None else {end_id}
         if ids is None:
             content = choice.get("text") if form.api != "chat" else choice.get("message", {}).get("content")
             text = _with_stop(content or "", sampling.stop, choice)
             # The end token is not in the text; a stop string, if there was one, comes before it.
             ids = self.tokenizer.encode(text) + (list(eos) if ended else [])
         # The server has kept the limits; counting the re-encoded tokens again could cut a reply.
-        turn = Turn(
-            Request(()),
-            Sampling(len(ids) + 1, stop=sampling.stop),
-            2 * len(ids) + 9,
-            self.tokenizer.decode,
-            eos,
-        )
-        exact = len(logprobs) == len(ids)
-        for token, logprob in zip(ids, logprobs if exact else [0.0] * len(ids), strict=True):
+        limits = Sampling(len(ids) + 1, stop=sampling.stop)
+        turn = Turn(Request(()), limits, 2 * len(ids) + 9, self.tokenizer.decode, eos)
+        is_exact = len(logprobs) == len(ids)
+        for token, logprob in zip(ids, logprobs if is_exact else [0.0] * len(ids), strict=True):
             turn.take(int(token), logprob)
             if turn.stop:
                 break
@@ -233,36 +240,12 @@ class OpenAIEngine(Engine):
         at_limit: StopReason = "context" if room < sampling.max_new_tokens else "length"
         turn.stop = turn.stop or ("eos" if ended else at_limit)
         done = turn.completion()
-        return done if exact else replace(done, logprobs=())
-
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
-        """The decoded answer; tries again while the endpoint is busy, silent or garbled."""
-        problem = ""
-        for attempt in range(self.attempts):
-            wait = 0.0
-            try:
-                response = self._client.post(self.base_url + path, json=body)
-                if response.status_code == 200:
-                    return response.json()
-                problem = f"status {response.status_code}: {_message(response)}"
-                if response.status_code in _REFUSED | _ITS_CONTENT:
-                    raise _RefusedError(response.status_code, _message(response))
-                if response.status_code not in _BUSY:
-                    break
-                wait = retry_after(response.headers.get("Retry-After", ""))
-            except httpx.TimeoutException as error:
-                problem = f"no answer in time ({type(error).__name__})"
-            except httpx.TransportError as error:
-                problem = f"{type(error).__name__}: {error}"
-            except ValueError as error:
-                problem = f"the answer is not JSON: {error}"
-            if attempt + 1 < self.attempts:
-                self._sleep(pause_s(attempt, wait))
-        raise EngineError(f"{self.name} failed: {problem}")
+        return done if is_exact else replace(done, logprobs=())
 
     def _served_length(self) -> int | None:
+        """The endpoint's own figure in /models, None if it gives none."""
         try:
-            listing = self._client.get(self.base_url + "/models").json()
+            listing = httpx.get(self.base_url + "/models", **self._options).json()
             models = [m for m in listing["data"] if m.get("id") == self.model]
             return int(models[0]["max_model_len"])
         except (httpx.HTTPError, ValueError, KeyError, TypeError, IndexError, AttributeError):
@@ -270,7 +253,7 @@ class OpenAIEngine(Engine):
 
 
 def _tokenizer(given: Tokenizer | str | None) -> tuple[Tokenizer, int | None]:
-    """The tokenizer and, if its model's config is at hand, the context length that declares."""
+    """The tokenizer and, if its model's config can be read, the context length in it."""
     if given is None:
         return ByteTokenizer(), None
     if not isinstance(given, str):
@@ -293,14 +276,14 @@ def _choice(reply: Any, name: str) -> dict[str, Any]:
 def _with_stop(text: str, stops: Sequence[str], choice: dict[str, Any]) -> str:
     """The text with its stop string, which most servers strip.
 
-    A server that does not say which one it was ("stop_reason", "matched_stop") is second-guessed
-    only for closing tags whose opening tag is still open.
+    A server that names it ("stop_reason", "matched_stop") is believed. Otherwise only a closing tag is
+    restored, whose opening tag is still open.
     """
     if choice.get("finish_reason") != "stop" or any(stop in text for stop in stops):
         return text
-    told = choice.get("stop_reason") or choice.get("matched_stop")
-    if told in stops:
-        return text + str(told)
+    named = choice.get("stop_reason") or choice.get("matched_stop")
+    if named in stops:
+        return text + str(named)
     open_at = {}
     for stop in stops:
         tag = re.fullmatch(r"</([\w-]+)>", stop)
@@ -316,14 +299,3 @@ def _logprobs(choice: dict[str, Any], sampling: Sampling) -> list[float]:
     if sampling.temperature not in (0.0, 1.0) or not isinstance(values, list) or None in values:
         return []
     return [float(value) for value in values]
-
-
-def _message(response: httpx.Response) -> str:
-    """The server's own words, one line."""
-    try:
-        body = response.json()
-        error = body.get("error", body) if isinstance(body, dict) else body
-        said = error.get("message") or error.get("detail") or error if isinstance(error, dict) else error
-    except ValueError:
-        said = response.text
-    return " ".join(str(said).split())[:300] or response.reason_phrase
