@@ -169,7 +169,7 @@ def test_documents_that_cannot_be_read_are_reported(tmp_path: Path):
         "empty.md: no text",
         "latin.txt:2: text: not UTF-8: byte 0xe9",
         "locked.pdf: encrypted",
-        "nul.txt:1: text: holds NUL bytes, so it is no text",
+        "nul.txt:1: text: holds NUL bytes, so it is not text",
     ]
     assert told[1].startswith("broken.pdf: not a readable PDF: ")
     assert all("\n" not in line for line in reports)

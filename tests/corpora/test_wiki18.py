@@ -41,12 +41,12 @@ def test_published_table(tmp_path: Path):
     reports: list[str] = []
     assert list(DPRCorpus(path).passages(reports.append)) == [
         Passage("1", "Odo Verrin", 'Verrin (or "Werrin") was a painter.'),
+        Passage("1", "Odo Verrin", "again"),
         Passage("5", "", "A plain text."),
     ]
     assert reports == [
         f"{path}:3: record: 4 cells instead of id, text and title",
         f"{path}:4: text: empty",
-        f"{path}:5: id: '1' is an earlier passage's id",
         f"{path}:6: record: not UTF-8",
     ]
 
@@ -76,10 +76,9 @@ def test_unusable_rows_are_named_and_skipped(tmp_path: Path):
     path = tmp_path / "psgs.tsv"
     path.write_bytes(b"1\tx\tT\n2\tonly two\n1\ty\tT\n3\t\tT\n4\tcaf\xe9\tT\n\tz\tT\n5\tlast\tT\n")
     passages, reports = read(path)
-    assert [passage.id for passage in passages] == ["1", "5"]
+    assert [passage.id for passage in passages] == ["1", "1", "5"]
     assert reports == [
         f"{path}:2: record: 2 cells instead of id, text and title",
-        f"{path}:3: id: '1' is an earlier passage's id",
         f"{path}:4: text: empty",
         f"{path}:5: record: not UTF-8",
         f"{path}:6: id: empty",
@@ -118,7 +117,7 @@ JSON_LINES = "\n".join(
 
 @pytest.mark.parametrize("name", ["psgs_w100.tsv", "psgs_w100.tsv.gz", "wiki.bin", "dump.gz"])
 @pytest.mark.parametrize("content", [ROWS, f"id\ttext\ttitle\n{ROWS}", JSON_LINES, f"\ufeff\n{JSON_LINES}"])
-def test_either_form_of_the_dump_is_told_by_its_content(tmp_path: Path, name: str, content: str):
+def test_either_form_of_the_dump_is_recognised_by_its_content(tmp_path: Path, name: str, content: str):
     data = content.encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     assert list(open_wiki18(tmp_path / name).passages(pytest.fail)) == PASSAGES

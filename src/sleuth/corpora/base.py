@@ -1,4 +1,4 @@
-"""Corpus: where passages come from. Streams; never holds the whole corpus in memory."""
+"""Corpus: a stream of passages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ Report = Callable[[str], None]
 
 
 class Corpus(ABC):
-    """A source of passages."""
+    """A source of passages. It streams them and never holds all in memory."""
 
     @abstractmethod
     def passages(self, report: Report) -> Iterator[Passage]:
-        """Every passage once, in a fixed order; unusable records are reported and skipped."""
+        """Yield the passages in a fixed order; unusable records are reported and skipped.
+
+        An id may occur more than once: an index keeps its first passage.
+        """

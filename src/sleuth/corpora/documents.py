@@ -1,4 +1,4 @@
-"""One document file → sections, each a heading and its text, by well-kept parsers.
+"""Sections of a document file, each a heading and its text.
 
 Markdown by markdown-it, HTML by Beautiful Soup on html.parser, PDF by pypdf (one section a page).
 A document that cannot be read is a DataError whose text is "line: reason" or the reason.
@@ -19,19 +19,17 @@ from sleuth.text import valid_unicode
 
 _PARSED_AWAY = ("title", "script", "style", "nav", "noscript", "template", "svg", "iframe", "object")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_OTHER_BLOCKS = """
-address article aside blockquote body caption dd details div dl dt fieldset figcaption figure footer form header html
-li main ol p pre section summary table td tfoot th thead tr ul
-"""
-_BLOCKS = frozenset((*_HEADINGS, *_OTHER_BLOCKS.split()))
-# A key follows at once, or the line is a rule, and what lies between it and the next one is text.
+_BLOCKS = frozenset(
+    ["h1", "h2", "h3", "h4", "h5", "h6", "address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "html", "li", "main", "ol", "p", "pre", "section", "summary", "table", "td", "tfoot", "th", "thead", "tr", "ul"]
+)
+# A key must follow at once: otherwise the line is a rule, and text follows it.
 _FRONT_MATTER = re.compile(
     r"\A---[ \t]*\n[\"']?[\w.-]+[\"']?[ \t]*:(?=\s).*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
 
 
 class MissingParserError(DataError):
-    """A parser that is not installed: no document of its kind can be read."""
+    """The parser for a kind of document is not installed."""
 
 
 class Section(NamedTuple):
@@ -44,7 +42,7 @@ class Section(NamedTuple):
 
 
 def read_sections(path: Path) -> list[Section]:
-    """The sections of a document that hold text, in order. DataError if it cannot be read or has none."""
+    """Return the sections of a document that hold text, in order. DataError if it cannot be read or has none."""
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(f"unknown format {path.suffix!r}; known: {', '.join(READERS)}")
@@ -63,32 +61,7 @@ def _text(path: Path) -> Iterator[Section]:
 
 def _markdown(path: Path) -> Iterator[Section]:
     parser = _installed("markdown_it", "markdown-it-py").MarkdownIt("commonmark").enable("table")
-    source = _FRONT_MATTER.sub("", _decoded(path.read_bytes()))
-    heading, parts, in_heading = "", list[str](), False
-    for token in parser.parse(source):
-        if token.type == "heading_open":
-            yield Section(heading, "\n\n".join(parts))
-            heading, parts, in_heading = "", [], True
-        elif token.type == "heading_close":
-            in_heading = False
-        elif token.type == "inline":
-            plain = _inline(token.children or [])
-            if in_heading:
-                heading = " ".join(plain.split())
-            else:
-                parts.append(plain)
-        elif token.type in ("fence", "code_block"):
-            parts.append(token.content)
-        elif token.type == "html_block":
-            parts.extend(f"{part.heading}\n\n{part.text}" for part in _html_sections(token.content))
-    yield Section(heading, "\n\n".join(parts))
-
-
-def _inline(tokens: list[Any]) -> str:
-    """Markdown's text without its marks; a picture is its description."""
-    breaks = {"softbreak": "\n", "hardbreak": "\n"}
-    kept = ("text", "text_special", "code_inline", "image")
-    return "".join(token.content if token.type in kept else breaks.get(token.type, "") for token in tokens)
+    return _html_sections(parser.render(_FRONT_MATTER.sub("", _decoded(path.read_bytes()))))
 
 
 def _html(path: Path) -> Iterator[Section]:
@@ -96,7 +69,7 @@ def _html(path: Path) -> Iterator[Section]:
 
 
 def _html_sections(source: str) -> Iterator[Section]:
-    """Text between headings; a new block begins a new paragraph."""
+    """Yield the text between headings; a new block begins a new paragraph."""
     bs4 = _installed("bs4", "beautifulsoup4")
     heading, parts, block, in_heading = "", list[str](), None, False
     for text, above in _visible(source, bs4):
@@ -116,12 +89,12 @@ def _html_sections(source: str) -> Iterator[Section]:
 
 
 def _visible(source: str, bs4: Any) -> Iterator[tuple[str, Any]]:
-    """The strings a reader of the page sees, in order, each with the block that it stands in, if any."""
+    """Yield the visible strings in order, each with the block around it, if any."""
     try:
         soup = bs4.BeautifulSoup(source, "html.parser")
     except bs4.exceptions.ParserRejectedMarkup as error:
         raise DataError(f"not HTML: {error}") from error
-    # Of each element, found from its parent's: a page of unclosed tags nests by the ten thousand.
+    # Looked up by parent and not by recursion: a page of unclosed tags nests tens of thousands deep.
     blocks: dict[int, Any] = {id(soup): None}
     for element in soup.descendants:
         if (parent := id(element.parent)) not in blocks:
@@ -135,10 +108,12 @@ def _visible(source: str, bs4: Any) -> Iterator[tuple[str, Any]]:
             blocks[id(element)] = element if element.name in _BLOCKS else block
             if element.name in ("br", "hr"):
                 yield "\n", block
+            elif element.name == "img":
+                yield element.get("alt", ""), block
 
 
 def _decoded_html(data: bytes, bs4: Any) -> str:
-    """HTML as UTF-8, or in the encoding it declares; never in a guessed one."""
+    """Return HTML decoded as UTF-8 or by the encoding that it declares; none is guessed."""
     try:
         return _decoded(data)
     except DataError:
@@ -151,33 +126,21 @@ def _decoded_html(data: bytes, bs4: Any) -> str:
             raise DataError(f"not {declared}, which it declares: {error}") from error
 
 
-# What pypdf lets through on damaged files: it trusts the structure that it reads.
-_PDF_FAULTS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
+# Raised by pypdf on damaged files, since it trusts their structure.
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 def _pdf(path: Path) -> Iterator[Section]:
     pypdf = _installed("pypdf", "pypdf")
     # Its warnings about repaired files would go to the terminal, one a page.
     logging.getLogger("pypdf").addHandler(logging.NullHandler())
-    faults = (pypdf.errors.PyPdfError, pypdf.errors.DependencyError, *_PDF_FAULTS)
+    faults = (pypdf.errors.PyPdfError, pypdf.errors.DependencyError, zlib.error, *_FAULTS)
     try:
         reader = pypdf.PdfReader(path)
         if reader.is_encrypted and not reader.decrypt(""):
             raise DataError("encrypted")
         pages = [page.extract_text() for page in reader.pages]
     except faults as error:
-        if "crypt" in str(error).lower():
-            raise DataError("encrypted") from error
         raise DataError(f"not a readable PDF: {type(error).__name__}: {error}") from error
     for number, text in enumerate(pages, 1):
         # Print breaks words at line ends: "exam-⏎ple". Fonts can map to half a character.
@@ -192,12 +155,12 @@ def _decoded(data: bytes) -> str:
         raise DataError(f"{line}: text: not UTF-8: byte 0x{data[error.start]:02x}") from error
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
-        raise DataError(f"{line}: text: holds NUL bytes, so it is no text")
+        raise DataError(f"{line}: text: holds NUL bytes, so it is not text")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _installed(module: str, package: str) -> Any:
-    """A parser of the `folder` extra."""
+    """Return a parser of the `folder` extra."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -214,4 +177,4 @@ READERS: dict[str, Callable[[Path], Iterator[Section]]] = {
     ".htm": _html,
     ".pdf": _pdf,
 }
-"""Suffix, lower-case → reader."""
+"""Lower-case suffix → reader."""

@@ -1,7 +1,7 @@
 """A folder of .md, .txt, .html and .pdf files as passages titled "file — heading".
 
-Files are read one at a time, in the order of their paths. Hidden files and symbolic links that
-lead out of the folder are left out; a file that cannot be read is reported and skipped.
+Files are read one at a time in alphabetical order, those of a folder before its subfolders. Hidden files
+are left out; symbolic links that lead out of the folder and unreadable files are reported and skipped.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sleuth.checked import Checked, Positive
 from sleuth.corpora.base import Corpus, Report
 from sleuth.corpora.cutting import cut
 from sleuth.corpora.documents import READERS, MissingParserError, read_sections
-from sleuth.errors import ConfigError, DataError
+from sleuth.errors import DataError
 from sleuth.types import Passage
 
 
 @dataclass(frozen=True)
-class FolderCorpus(Corpus):
+class FolderCorpus(Checked, Corpus):
     """A folder with everything below it, or one document."""
 
     path: Path
-    max_words: int = 100
-    """Longest passage, as in DPR's Wikipedia; also at most 12 × as many characters."""
+    max_words: Positive = 100
+    """Words of the longest passage, as in DPR's Wikipedia; it has at most 12 × as many characters."""
     label: str = ""
-    """Leads every id, to tell several folders apart: "label/relative/path#1"."""
+    """Beginning of every id, so that ids of several folders differ: "label/relative/path#1"."""
 
-    def __post_init__(self) -> None:
+    def cross_check(self) -> None:
+        """DataError if there is no such file or folder."""
         if not self.path.exists():
             raise DataError(f"no file or folder {self.path}")
-        if self.max_words < 1:
-            raise ConfigError(f"max_words must be at least 1, not {self.max_words}")
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        """Passages with ids "relative/path#1", "#2" …; DataError if a parser is not installed."""
+        """Yield passages with ids "relative/path#1", "#2" …; DataError if a parser is not installed."""
         label = f"{self.label}/" if self.label else ""
         for file, name in self._files(report):
             try:
@@ -54,46 +54,41 @@ class FolderCorpus(Corpus):
                     yield Passage(f"{label}{name}#{number}", title, text)
 
     def _files(self, report: Report) -> Iterator[tuple[Path, str]]:
-        """Documents and their names relative to the folder."""
+        """Yield documents and their names relative to the folder."""
         if self.path.is_file():
             yield self.path, _printable(self.path.name)
             return
-        root = self.path.resolve()
         for file in _walk(self.path, report):
-            if problem := _problem(file, root):
+            if problem := _problem(file, self.path.resolve()):
                 report(f"{file}: {problem}")
             else:
                 yield file, _printable(file.relative_to(self.path).as_posix())
 
 
 def _problem(file: Path, root: Path) -> str:
-    """Why a document is not to be opened; "" if it is."""
+    """Return why a document cannot be opened, or ""."""
     try:
         target = file.resolve(strict=True)
     except (OSError, RuntimeError):
         return "a link that leads nowhere"
     if not target.is_relative_to(root):
         return "leads out of the folder"
-    # Opening a named pipe would wait for ever.
-    return "" if target.is_file() else "not a regular file"
+    return "" if target.is_file() else "not a regular file"  # opening a named pipe would block
 
 
 def _walk(folder: Path, report: Report) -> Iterator[Path]:
-    """Documents below a folder, sorted; links to folders are not entered, for they could lead in circles."""
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError as error:
-        report(f"{folder}: cannot be read: {error.strerror}")
-        return
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from _walk(Path(entry.path), report)
-        elif Path(entry.name).suffix.lower() in READERS:
-            yield Path(entry.path)
+    """Yield documents below a folder; links to folders are not followed, since they may form a circle."""
+
+    def skip(error: OSError) -> None:
+        report(f"{error.filename}: cannot be read: {error.strerror}")
+
+    for place, folders, names in os.walk(folder, onerror=skip):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if not name.startswith(".") and Path(name).suffix.lower() in READERS:
+                yield Path(place, name)
 
 
 def _printable(name: str) -> str:
-    """File names need not be UTF-8; passage ids must be."""
+    """Return a file name as UTF-8, which a passage id must be."""
     return os.fsencode(name).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""How much a corpus holds, from the size of its files and a look at their beginning: for forecasts, never for work."""
+"""Estimated size of a corpus, from the size of its files and a sample of their beginning; used for forecasts only."""
 
 from __future__ import annotations
 
@@ -6,72 +6,62 @@ import bz2
 import gzip
 import lzma
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 from sleuth.corpora.base import Corpus
 from sleuth.corpora.folder import FolderCorpus
 
 SAMPLE = 4 << 20
-"""Bytes, uncompressed, of a file that are looked at."""
+"""Uncompressed bytes of a file that are read."""
 BYTES_PER_PASSAGE = 650
-"""Of a document cut into passages of 100 words."""
-
+"""Bytes of a document cut into passages of 100 words."""
 _TEXT = (".md", ".markdown", ".txt")
-_OPENERS: dict[str, Callable[[BinaryIO], Any]] = {
-    ".bz2": bz2.BZ2File,
-    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
-    ".xz": lzma.LZMAFile,
-}
+_OPENERS = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
-    """About how much there is."""
+class Volume(NamedTuple):
+    """Passages and uncompressed bytes."""
 
     num_passages: int
     num_bytes: int
-    """Uncompressed."""
 
 
 def volume(corpora: Sequence[Corpus]) -> Volume | None:
-    """Of all corpora together; None if it cannot be told of one of them, such as a folder of PDF files."""
-    found = [_of(corpus) for corpus in corpora]
-    known = [one for one in found if one is not None]
-    if len(known) < len(found):
+    """Return the estimated size of all corpora together; None if it is unknown, as for a folder of PDF files."""
+    found = [file for corpus in corpora for file in _files(corpus)]
+    known = [each for each in found if each is not None]
+    if not known or len(known) < len(found):
         return None
-    return Volume(sum(one.num_passages for one in known), sum(one.num_bytes for one in known))
+    return Volume(sum(each.num_passages for each in known), sum(each.num_bytes for each in known))
 
 
-def _of(corpus: Corpus) -> Volume | None:
+def _files(corpus: Corpus) -> list[Volume | None]:
     path = getattr(corpus, "path", None)
     if not isinstance(path, Path):
-        return None
+        return [None]
     try:
-        return _of_documents(path) if isinstance(corpus, FolderCorpus) else _of_lines(path)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):  # whoever reads it will say what is wrong
-        return None
+        if not isinstance(corpus, FolderCorpus):
+            return [_lines(path)]
+        return [_document(file) for file in [path, *path.rglob("*")] if file.is_file()]
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):  # reported when the file is read
+        return [None]
 
 
-def _of_documents(path: Path) -> Volume | None:
-    files = [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]
-    if not all(file.suffix.lower() in _TEXT for file in files):
-        return None  # what a page of PDF or HTML holds in text, its size does not tell
-    sizes = [file.stat().st_size for file in files]
-    return Volume(sum(-(-size // BYTES_PER_PASSAGE) for size in sizes), sum(sizes))
-
-
-def _of_lines(path: Path) -> Volume:
-    """A passage a line."""
+def _document(path: Path) -> Volume | None:
+    if path.suffix.lower() not in _TEXT:
+        return None  # the size of a PDF or HTML file says little about its text
     size = path.stat().st_size
+    return Volume(-(-size // BYTES_PER_PASSAGE), size)
+
+
+def _lines(path: Path) -> Volume:
+    """Return the estimated size of a file with one passage a line."""
     with path.open("rb") as raw:
-        opener = _OPENERS.get(path.suffix.lower())
-        sample: bytes = (raw if opener is None else opener(raw)).read(SAMPLE)
+        opener: Any = _OPENERS.get(path.suffix.lower(), lambda raw: raw)
+        sample: bytes = opener(raw).read(SAMPLE)
         used = raw.tell()
+    scale = path.stat().st_size / used if len(sample) == SAMPLE else 1
     num_lines = sum(1 for line in sample.splitlines() if line.strip())
-    if len(sample) < SAMPLE:
-        return Volume(num_lines, len(sample))
-    share = used / size
-    return Volume(round(num_lines / share), round(len(sample) / share))
+    return Volume(round(num_lines * scale), round(len(sample) * scale))

@@ -1,7 +1,6 @@
-"""DPR's Wikipedia of December 2018, 21,015,324 passages of 100 words, in either form in which it is passed on.
+"""DPR's Wikipedia of December 2018, 21,015,324 passages of 100 words, in either of its published forms.
 
-DPR's own psgs_w100.tsv has a row of id, text and title for each; Search-R1's wiki-18.jsonl an object of
-id and contents.
+DPR's own psgs_w100.tsv has rows of id, text and title; Search-R1's wiki-18.jsonl objects of id and contents.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from pathlib import Path
 
 from sleuth.corpora.base import Corpus, Report
 from sleuth.corpora.jsonl import JSONLCorpus
-from sleuth.corpora.seen import SeenIds
 from sleuth.errors import DataError
 from sleuth.fields import FieldError, as_text
 from sleuth.files import Cells, check_file, delimited, lines
@@ -20,22 +18,21 @@ from sleuth.types import Passage
 
 _HEADER = ("id", "text", "title")
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\xfd7": ".xz"}
-WHERE_FROM = (
+_SOURCE = (
     "get psgs_w100.tsv.gz of DPR (its download script calls it data.wikipedia_split.psgs_w100), "
     "or wiki-18.jsonl.gz from the Hugging Face data set PeterJinGo/wiki-18-corpus of Search-R1"
 )
-"""What to say to whoever does not have the dump."""
 
 
 def open_wiki18(path: Path) -> Corpus:
-    """The dump in a file, told by its beginning which of the two it is, plain or compressed (.gz, .bz2, .xz).
+    """Return the corpus in a file of either form, recognised by its first line; plain or compressed (.gz, .bz2, .xz).
 
-    DataError if there is no file, saying what to get, or if it is neither.
+    DataError if there is no file, naming where to get one, or if it has neither form.
     """
     try:
         check_file(path)
     except DataError as error:
-        raise DataError(f"{error}; {WHERE_FROM}") from None
+        raise DataError(f"{error}; {_SOURCE}") from None
     _, first = next(lines(path), (0, b""))
     if first.startswith(b"{"):
         return JSONLCorpus(path)
@@ -44,9 +41,8 @@ def open_wiki18(path: Path) -> Corpus:
         return DPRCorpus(path)
     if suffix := _COMPRESSED.get(first[:2]):
         raise DataError(f"{path}: is compressed; give it a name that ends in {suffix}")
-    if not first:
-        raise DataError(f"{path}: is empty; {WHERE_FROM}")
-    raise DataError(f"{path}: holds neither rows of id, text and title nor JSON lines; {WHERE_FROM}")
+    reason = "holds neither rows of id, text and title nor JSON lines" if first else "is empty"
+    raise DataError(f"{path}: {reason}; {_SOURCE}")
 
 
 @dataclass(frozen=True)
@@ -59,21 +55,16 @@ class DPRCorpus(Corpus):
         check_file(self.path)
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        """Passages in the order of the file. DataError if the file is damaged."""
-        seen = SeenIds()
+        """Yield passages in the order of the file. DataError if the file is damaged."""
         order: tuple[str, ...] = _HEADER
         for row in delimited(self.path, "\t"):
             if row.number == 1 and sorted(row.values) == sorted(_HEADER):
                 order = tuple(row.values)
                 continue
             try:
-                passage = _passage(row, order)
-                if not seen.add(passage.id):
-                    raise FieldError("id", f"{passage.id!r} is an earlier passage's id")
+                yield _passage(row, order)
             except FieldError as fault:
                 report(f"{self.path}:{row.number}: {fault}")
-            else:
-                yield passage
 
 
 def _passage(row: Cells, order: tuple[str, ...]) -> Passage:
