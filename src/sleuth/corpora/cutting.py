@@ -9,7 +9,7 @@ CHARACTERS_PER_WORD = 12
 """Twice the English average. It bounds text without spaces, which would otherwise be a single word."""
 
 _PARAGRAPH = re.compile(r"\n\s*\n")
-_SENTENCE = re.compile(r"((?<=[.!?])[\"'”’)\]]*) |(?<=[。！？])")
+_SENTENCE = re.compile(r"((?<=[.!?])[\"'”’)\]]*) |(?<=[。！？]) ?")
 
 
 def cut(text: str, max_words: int) -> Iterator[str]:

@@ -20,7 +20,46 @@ from sleuth.text import valid_unicode
 _PARSED_AWAY = ("title", "script", "style", "nav", "noscript", "template", "svg", "iframe", "object")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = frozenset(
-    ["h1", "h2", "h3", "h4", "h5", "h6", "address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "html", "li", "main", "ol", "p", "pre", "section", "summary", "table", "td", "tfoot", "th", "thead", "tr", "ul"]
+    [
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "caption",
+        "dd",
+        "details",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "header",
+        "html",
+        "li",
+        "main",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "summary",
+        "table",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    ]
 )
 # A key must follow at once: otherwise the line is a rule, and text follows it.
 _FRONT_MATTER = re.compile(
