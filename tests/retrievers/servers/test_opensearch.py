@@ -177,14 +177,8 @@ def test_a_missing_field_and_another_encoder(recorded: Any, letters: Encoder, ot
         (searched(found(hit("x", 1.0, text="t", title=3))), r"field 'title' must hold text, not 3"),
         (searched(found(hit("x", None, text="t"))), "unknown answer: TypeError"),
         (searched(found(hits={})), r"unknown answer: KeyError\('hits'\)"),
-        (
-            searched(found(timed_out=True)),
-            r"from a part of the index only: 0 shards failed, timed_out is True",
-        ),
-        (
-            searched(found(_shards={"total": 5, "failed": 2})),
-            "from a part of the index only: 2 shards failed",
-        ),
+        (searched(found(timed_out=True)), "from a part of the index only: it timed out"),
+        (searched(found(_shards={"total": 5, "failed": 2})), "part of the index only: 2 shards failed"),
         (searched(), "answered 1 queries with 0 responses"),
         (("POST", SEARCH, 200, []), "unknown answer: TypeError"),
         (("POST", SEARCH, 200, b"<html>"), "unknown answer: SerializationError"),

@@ -86,12 +86,10 @@ class OpenSearch(SearchEngine):
         """The hits of one search; raises if it failed or saw only a part of the index."""
         if (status := response.get("status", 200)) != 200:
             raise failure(status, response)
-        if response["_shards"]["failed"] or response["timed_out"]:
-            failed = response["_shards"]["failed"]
-            raise RetrievalError(
-                f"{self.where} answered from a part of the index only: {failed} shards failed, "
-                f"timed_out is {response['timed_out']}"
-            )
+        failed = response["_shards"]["failed"]
+        if response["timed_out"] or failed:
+            why = f"{failed} shards failed" if failed else "it timed out"
+            raise RetrievalError(f"{self.where} answered from a part of the index only: {why}")
         return [
             Hit(self._passage(item.get("_source", {}), item["_id"]), float(item["_score"]))
             for item in response["hits"]["hits"]

@@ -31,7 +31,6 @@ Vectors: TypeAlias = "NDArray[np.float32]"
 MOST_WORDS = 500
 """Words of a query that are sent: over two fields they stay below an engine's limit of 1,024 clauses."""
 
-_NAME = re.compile(r"(?!_)\w[\w.-]{0,254}")
 _LOGIN = re.compile(r"\w+://[^/@]*@|[^/@]+:[^/@]*@")
 
 
@@ -40,7 +39,7 @@ class SearchEngine(ServerRetriever):
     """Settings of a collection in a search engine; `batch` also limits the passages of an upload request."""
 
     collection: str = ""
-    """Name of the collection; OpenSearch and Elasticsearch call it an index."""
+    """Name of the collection; in OpenSearch and Elasticsearch an index, an alias, or several by "," and "*"."""
     way: Literal["", "bm25", "dense", "hybrid"] = ""
     """ "bm25" (words), "dense" (vectors) or "hybrid" (both, fused); "" = hybrid if an encoder is set, else bm25."""
     encoder: Encoder | None = None
@@ -58,7 +57,7 @@ class SearchEngine(ServerRetriever):
     """Passages of each ranking that are fused; never fewer than the search asks for."""
 
     def cross_check(self) -> None:
-        """Raise ConfigError for a way without encoder, a password in the url, or a name of several collections."""
+        """Raise ConfigError for a way without encoder, or a password in the url."""
         if self.way in ("dense", "hybrid") and self.encoder is None:
             raise ConfigError(f"way {self.way!r} needs an encoder: set retriever.encoder, such as minilm")
         if _LOGIN.match(self.url):
@@ -66,8 +65,6 @@ class SearchEngine(ServerRetriever):
                 "a url must hold no password, since recipes are saved; put it in the variable that token_env "
                 f"names: {_LOGIN.sub('', self.url)!r}"
             )
-        if self.collection and not _NAME.fullmatch(self.collection):
-            raise ConfigError(f"{self.collection[:80]!r} is not the name of one collection")
 
     def upload(self, passages: Iterable[Passage]) -> int:
         """Store passages in the collection, which is created if it does not exist; returns how many.
