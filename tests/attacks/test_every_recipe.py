@@ -72,7 +72,7 @@ def offline(name: str) -> Recipe:
     recipe = load_recipe(name)
     reward: Any = recipe.reward
     if isinstance(getattr(reward, "judge", None), LLMJudge):
-        reward = replace(reward, judge=judge_by(ScriptedEngine(lambda r, t: "no")))
+        reward = replace(reward, judge=judge_by(ScriptedEngine(lambda r, t: "no"), remember=False))
     elif getattr(reward, "judge", None) is not None:
         reward = replace(reward, judge=LexicalJudge())
     if getattr(reward, "encoder", None) is not None:

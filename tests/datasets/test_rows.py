@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -65,11 +64,3 @@ def test_unknown_formats_name_the_known_ones(tmp_path: Path):
     path.write_text("a: 1")
     with pytest.raises(DataError, match=r"unknown format '.yaml'; known: .json"):
         list(file_rows(path))
-
-
-def test_a_long_array_is_read_element_by_element(tmp_path: Path):
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps([{"i": i} for i in range(20_000)]))
-    stream = file_rows(path)
-    assert next(stream) == Row(1, {"i": 0})
-    assert sum(1 for _ in stream) == 19_999

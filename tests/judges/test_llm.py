@@ -54,7 +54,7 @@ class Counting:
 
 def test_verdicts_are_in_order_asked_once_and_cached():
     script = Counting(lambda text: {"a": "yes", "b": "no"}.get(text, "perhaps"))
-    assert judge_by(ScriptedEngine(script), remember=True).ask(["b", "a", "?", "b"]) == [
+    assert judge_by(ScriptedEngine(script)).ask(["b", "a", "?", "b"]) == [
         False,
         True,
         None,
@@ -62,17 +62,17 @@ def test_verdicts_are_in_order_asked_once_and_cached():
     ]
     assert sorted(script.asked) == ["?", "a", "b"]
     # an unclear reply is asked for again, the rest is cached
-    assert judge_by(ScriptedEngine(script), remember=True).ask(["a", "b", "?"]) == [True, False, None]
+    assert judge_by(ScriptedEngine(script)).ask(["a", "b", "?"]) == [True, False, None]
     assert script.asked[3:] == ["?"]
 
 
 def test_models_do_not_share_verdicts():
-    assert judge_by(ScriptedEngine(lambda r, t: "yes", name="one"), remember=True).ask(["a"]) == [True]
-    assert judge_by(ScriptedEngine(lambda r, t: "no", name="two"), remember=True).ask(["a"]) == [False]
+    assert judge_by(ScriptedEngine(lambda r, t: "yes", name="one")).ask(["a"]) == [True]
+    assert judge_by(ScriptedEngine(lambda r, t: "no", name="two")).ask(["a"]) == [False]
 
 
 def test_a_damaged_cache_entry_is_asked_again(tmp_path: Path):
-    judge = judge_by(ScriptedEngine(lambda r, t: "yes"), remember=True)
+    judge = judge_by(ScriptedEngine(lambda r, t: "yes"))
     judge.ask(["a"])
     (file,) = (p for p in (tmp_path / "verdicts").rglob("*") if p.is_file())
     file.write_bytes(b"nan")
@@ -86,9 +86,9 @@ def test_a_failing_model_keeps_the_verdicts_it_gave():
         return "yes"
 
     with pytest.raises(JudgeError, match="gone"):
-        judge_by(ScriptedEngine(Counting(fail)), remember=True).ask(["b"])
-    judge_by(ScriptedEngine(Counting(fail)), remember=True).ask(["a"])
-    assert judge_by(ScriptedEngine(Counting(fail)), remember=True).ask(["a", "b"]) == [True, None]
+        judge_by(ScriptedEngine(Counting(fail))).ask(["b"])
+    judge_by(ScriptedEngine(Counting(fail))).ask(["a"])
+    assert judge_by(ScriptedEngine(Counting(fail))).ask(["a", "b"]) == [True, None]
 
 
 def test_entailment_is_one_zero_or_none():
@@ -96,7 +96,7 @@ def test_entailment_is_one_zero_or_none():
         assert "{hypothesis}" in text  # a premise with braces is text
         return "yes" if "good" in text else "hm"
 
-    judge = judge_by(ScriptedEngine(Counting(reply)))
+    judge = judge_by(ScriptedEngine(Counting(reply)), remember=False)
     assert judge.entailment([("{hypothesis} good", "c {hypothesis}"), ("p", "{hypothesis}")]) == [1.0, None]
 
 

@@ -202,7 +202,7 @@ def test_the_total_is_bounded_and_the_bonus_needs_all_three(relevance: str, answ
 
 
 def judged(*replies: str) -> ArenaReward:
-    judge = judge_by(ScriptedEngine(list(replies)))
+    judge = judge_by(ScriptedEngine(list(replies)), remember=False)
     return ArenaReward(measure="judge", judge=judge)
 
 
@@ -222,7 +222,7 @@ class Gone(ScriptedEngine):
 
 
 def test_a_judge_that_is_away_costs_only_what_it_should_have_judged():
-    reward = ArenaReward(measure="judge", judge=judge_by(Gone([])))
+    reward = ArenaReward(measure="judge", judge=judge_by(Gone([]), remember=False))
     asked, unasked = reward.score([read(response()), read("no answer at all")])
     assert "the endpoint is silent" in asked.invalid
     assert (unasked.invalid, unasked.parts["accuracy"]) == ("", 0.0)

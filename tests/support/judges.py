@@ -7,7 +7,7 @@ from sleuth.engines.base import Engine
 from sleuth.judges.llm import LLMJudge
 
 
-def judge_by(engine: Engine, *, remember: bool = False) -> LLMJudge:
+def judge_by(engine: Engine, *, remember: bool = True) -> LLMJudge:
     """An LLM judge by an engine that is already open."""
     judge = LLMJudge(engine.name, remember=remember)
     judge.__dict__["_engine"] = engine  # in place of the cached property's
