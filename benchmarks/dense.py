@@ -1,12 +1,11 @@
-"""Dense search at scale: both of this project's approximate backends beside faiss Flat, on real vectors.
+"""Dense search at scale: both approximate backends and faiss Flat on the same vectors.
 
     python benchmarks/dense.py INDEX QUESTIONS.jsonl[.xz] … [--real FILE] [--vectors N] [--json FILE]
 
-INDEX: a folder built with `sleuth index … --dense ENCODER` whose vectors are exact. Queries are the
-questions. With --real the vectors are those of FILE (benchmarks/late_chunks.py makes a million), else INDEX's.
-Beyond as many as there are, vectors are copies of real ones moved by noise (cosine with the original about
-0.9), which the result says: a crowd around each real vector, so that the best 10 are harder to tell apart
-than among real passages. Each engine runs in a process of its own.
+INDEX: a folder built with `sleuth index … --dense ENCODER --backend exact`. Queries are the questions. With --real
+the vectors are those of FILE (benchmarks/late_chunks.py makes a million), else INDEX's. If more are wanted, they are
+copies of real ones moved by noise (cosine with the original about 0.9): a crowd around each real vector, whose best 10
+are harder to separate than those of real passages. Each engine runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -19,27 +18,39 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import faiss
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from sleuth.encoders.by_name import open_encoder
-from sleuth.retrievers.dense_index import faiss_index, rescoring
-from sleuth.retrievers.dense_index.build import CANDIDATES, sample_queries, top
-from sleuth.retrievers.dense_index.index import TIE_ROOM, Searcher, rescored
-from sleuth.retrievers.dense_index.manifest import dense_folder, read_dense_manifest
-from sleuth.retrievers.dense_index.passage_files.passages import PassageReader
-from sleuth.retrievers.dense_index.vectors import VECTORS, Vectors, open_vectors, recall, search_exact
+from sleuth.retrievers.bm25_index.passages import Passages
+from sleuth.retrievers.dense_index import faiss_index
+from sleuth.retrievers.dense_index.build import sample_queries, tuned
+from sleuth.retrievers.dense_index.index import TIE_ROOM, open_vectors
+from sleuth.retrievers.dense_index.manifest import (
+    APPROXIMATE,
+    EXACT,
+    ROWS,
+    DenseManifest,
+    read_dense_manifest,
+)
+from sleuth.retrievers.dense_index.vectors import blocks, load, save
+from sleuth.retrievers.index_files.publish import DENSE
 
-CODINGS = {"pq-sq8": "", "ivf-sq8": "SQ8"}
-"""Backend → how faiss is told to code its vectors; "" = as the dimension asks for."""
+BACKENDS = ("pq-sq8", "ivf-sq8")
 TOP_K = 10
 BATCH = 64
 NOISE = 0.48
-"""Length of the noise beside a unit vector: cosine 1 / √(1 + 0.48²) = 0.90."""
+"""Length of the noise added to a unit vector: cosine 1 / √(1 + 0.48²) = 0.90."""
 BLOCK = 16_384
+
+Find = Callable[[NDArray[np.float32]], list[NDArray[np.int64]]]
 
 
 def main() -> None:
@@ -47,7 +58,7 @@ def main() -> None:
     parser.add_argument("index", type=Path, nargs="?")
     parser.add_argument("questions", type=Path, nargs="*")
     parser.add_argument("--real", type=Path, metavar="FILE", help="float16 rows")
-    parser.add_argument("--vectors", type=int, default=0, help="default: as many as are real")
+    parser.add_argument("--vectors", type=int, default=0, help="default: all real ones")
     parser.add_argument("--queries", type=int, default=512)
     parser.add_argument("--folder", type=Path, help="where files go (default: a temporary folder)")
     parser.add_argument("--json", type=Path, metavar="FILE")
@@ -66,9 +77,9 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Prepare, measure both, compare."""
-    told = prepare(options, folder)
-    engines = {name: in_child("--search", name, str(folder)) for name in ("flat", *CODINGS)}
+    """Prepare, measure every engine, compare."""
+    prepared = prepare(options, folder)
+    engines = {name: in_child("--search", name, str(folder)) for name in ("flat", *BACKENDS)}
     flat = engines["flat"]
     ratios = {
         name: {key: ours[key] / flat[key] for key in ours if key.endswith("queries_per_s")}
@@ -76,53 +87,32 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         for name, ours in engines.items()
         if name != "flat"
     }
-    return told | {
+    return prepared | {
         "top_k": TOP_K,
         "cores": len(os.sched_getaffinity(0)),
-        "faiss": faiss_index.faiss_version(),
+        "faiss": faiss.__version__,
         "engines": engines,
         "times_better_than_flat": ratios,
     }
 
 
-def coded(name: str, dimension: int) -> str:
-    """How a backend codes vectors."""
-    return CODINGS[name] or faiss_index.compressed(dimension)
-
-
-def searcher(name: str, folder: Path, count: int, dimension: int) -> Searcher:
-    """A backend over the files that `prepare` made, opened as an index opens it."""
-    index = faiss_index.load(folder / name, count, dimension, mapped=name == "ivf-sq8")
-    if name == "ivf-sq8":
-        return lambda queries, k, nprobe: faiss_index.search(index, queries, k + TIE_ROOM, nprobe)
-    return rescored(index, rescoring.Codes(folder, count, dimension), CANDIDATES)
-
-
 def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """Vectors, queries, the true best and the index, all in `folder`; returns how they were made."""
-    source = dense_folder(options.index)
-    manifest = read_dense_manifest(source)
-    files = source / manifest.generation
-    real = open_vectors(files / VECTORS, manifest.num_passages, manifest.dimension)
+    """Write vectors, queries, the true best and the indexes to `folder`; return how they were made."""
+    manifest = read_dense_manifest(options.index)
+    source = options.index / DENSE / manifest.generation
+    real = load(source / EXACT)
     if options.real:
         real = np.memmap(options.real, dtype=np.float16, mode="r").reshape(-1, manifest.dimension)
     count = options.vectors or len(real)
-    write_vectors(real, count, folder / VECTORS)
-    vectors = open_vectors(folder / VECTORS, count, manifest.dimension)
+    files = write_vectors(real, count, folder / "vectors")
     encoder = open_encoder(manifest.encoder)
     queries = encoder.encode_queries(texts(options.questions, options.queries))
-    np.save(folder / "queries.npy", queries, allow_pickle=False)
-    truth = [top(found, TOP_K) for found in search_exact(vectors, queries, TOP_K)]
-    np.save(folder / "truth.npy", np.array(truth), allow_pickle=False)
-    # As a build does it: by the first words of passages, not by the questions that are measured.
-    reader = PassageReader(files, manifest.num_passages)
-    asked = encoder.encode_queries(sample_queries(reader, manifest))
-    right = [top(found, TOP_K) for found in search_exact(vectors, asked, TOP_K)]
-    start = time.perf_counter()
-    rescoring.write_codes(vectors, folder)
-    codes_s = time.perf_counter() - start
-    backends = {name: build(name, vectors, asked, right, folder) for name in CODINGS}
-    backends["pq-sq8"]["build_s"] += codes_s
+    save(folder / "queries.npy", queries)
+    save(folder / "truth.npy", np.array(faiss_index.exact_places(files, queries, TOP_K)))
+    # Tuned as a build does: by the first words of passages, not by the questions that are measured.
+    asked = encoder.encode_queries(sample_queries(Passages(options.index), load(source / ROWS)))
+    draft = replace(manifest, num_passages=count)
+    backends = {name: build(files, replace(draft, backend=name), asked, folder / name) for name in BACKENDS}
     return {
         "vectors": count,
         "real_vectors": min(count, len(real)),
@@ -136,43 +126,39 @@ def prepare(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
 
 
 def build(
-    name: str,
-    vectors: Vectors,
-    asked: NDArray[np.float32],
-    right: list[NDArray[np.int64]],
-    folder: Path,
+    files: list[Path], draft: DenseManifest, asked: NDArray[np.float32], folder: Path
 ) -> dict[str, Any]:
     """Build and tune one backend in `folder`."""
+    folder.mkdir()
     start = time.perf_counter()
-    count, dimension = vectors.shape
-    lists = faiss_index.build(vectors, coded(name, dimension), folder / name)
+    faiss_index.build(files, draft, folder / APPROXIMATE)
     seconds = time.perf_counter() - start
-    find = searcher(name, folder, count, dimension)
-    nprobe, sampled = faiss_index.tune(
-        lambda some, nprobe: [top(found, TOP_K) for found in find(some, TOP_K, nprobe)], asked, right, lists
-    )
-    (folder / f"{name}.nprobe").write_text(str(nprobe))
-    size = (folder / name).stat().st_size
+    save(folder / ROWS, np.arange(draft.num_passages))
+    made = tuned(files, folder, draft, asked)
+    (folder / "manifest.json").write_text(json.dumps(asdict(made)))
     return {
-        "lists": lists,
-        "nprobe": nprobe,
-        "recall_on_sample": sampled,
+        "factory": faiss_index.factory(draft.backend, draft.num_passages, draft.dimension),
+        "nprobe": made.nprobe,
+        "recall_on_sample": made.recall,
         "build_s": seconds,
-        "index_bytes": size,
+        "index_bytes": (folder / APPROXIMATE).stat().st_size,
     }
 
 
-def write_vectors(real: Vectors, count: int, path: Path) -> None:
-    """`count` unit vectors: the real ones, then copies of them in turn, each moved by noise of its own."""
+def write_vectors(real: NDArray[Any], count: int, folder: Path) -> list[Path]:
+    """Files of `count` unit vectors: the real ones, then copies of them in turn, each moved by its own noise."""
     random = np.random.default_rng(0)
-    with path.open("wb") as file:
-        for start in range(0, count, BLOCK):
-            rows = real[np.arange(start, min(start + BLOCK, count)) % len(real)].astype(np.float32)
-            copies = np.arange(start, start + len(rows)) >= len(real)
-            noise = random.standard_normal((int(copies.sum()), real.shape[1]), dtype=np.float32)
-            rows[copies] += noise * (NOISE / real.shape[1] ** 0.5)
-            rows[copies] /= np.linalg.norm(rows[copies], axis=1, keepdims=True)
-            file.write(rows.astype("<f4").tobytes())
+    folder.mkdir()
+    files = []
+    for start in range(0, count, BLOCK):
+        rows = real[np.arange(start, min(start + BLOCK, count)) % len(real)].astype(np.float32)
+        copies = np.arange(start, start + len(rows)) >= len(real)
+        noise = random.standard_normal((int(copies.sum()), real.shape[1]), dtype=np.float32)
+        rows[copies] += noise * (NOISE / real.shape[1] ** 0.5)
+        rows[copies] /= np.linalg.norm(rows[copies], axis=1, keepdims=True)
+        files.append(folder / f"{start:09}.npy")
+        save(files[-1], rows)
+    return files
 
 
 def texts(paths: list[Path], number: int) -> list[str]:
@@ -185,29 +171,30 @@ def texts(paths: list[Path], number: int) -> list[str]:
     return mixed[:number]
 
 
+def opened(engine: str, folder: Path, dimension: int) -> Find:
+    """A search for the best TOP_K places, as an index does it."""
+    if engine == "flat":
+        flat = faiss.IndexFlatIP(dimension)
+        for _, block in blocks(sorted((folder / "vectors").iterdir())):
+            flat.add(block)
+        return lambda queries: list(flat.search(queries, TOP_K)[1])
+    manifest = msgspec.json.decode((folder / engine / "manifest.json").read_bytes(), type=DenseManifest)
+    _, vectors = open_vectors(folder / engine, manifest)
+
+    def find(queries: NDArray[np.float32]) -> list[NDArray[np.int64]]:
+        found = vectors.search(queries, TOP_K + TIE_ROOM, manifest.nprobe)
+        return [places[:TOP_K] for _, places in found]
+
+    return find
+
+
 def measure(engine: str, folder: Path) -> dict[str, float]:
     """One engine in this process: opening, private memory, single and batched search, recall."""
-    import faiss
-
-    queries, truth = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("queries", "truth"))
-    dimension = queries.shape[1]
-    count = (folder / VECTORS).stat().st_size // (4 * dimension)
+    queries, truth = (np.array(load(folder / f"{name}.npy")) for name in ("queries", "truth"))
     before = private_mb()
     start = time.perf_counter()
-    if engine == "flat":
-        index = faiss.IndexFlatIP(dimension)
-        index.add(np.fromfile(folder / VECTORS, dtype="<f4").reshape(count, dimension))
-        nprobe = 0
-    else:
-        find_ours = searcher(engine, folder, count, dimension)
-        nprobe = int((folder / f"{engine}.nprobe").read_text())
-
-    def find(some: NDArray[np.float32]) -> list[NDArray[np.int64]]:
-        if engine == "flat":
-            return list(index.search(some, TOP_K)[1])
-        return [top(found, TOP_K) for found in find_ours(some, TOP_K, nprobe)]
-
-    opened = time.perf_counter() - start
+    find = opened(engine, folder, queries.shape[1])
+    opening = time.perf_counter() - start
     found = [rows for i in range(0, len(queries), BATCH) for rows in find(queries[i : i + BATCH])]
     singles = []
     for query in queries[: min(len(queries), 100)]:
@@ -219,17 +206,17 @@ def measure(engine: str, folder: Path) -> dict[str, float]:
         find(queries[i : i + BATCH])
     seconds = time.perf_counter() - start
     return {
-        "open_s": opened,
+        "open_s": opening,
         "private_mb": private_mb() - before,
         "p50_ms": float(np.median(singles)) * 1e3,
         "single_queries_per_s": len(singles) / sum(singles),
         "batch_queries_per_s": len(queries) / seconds,
-        "recall_at_10": recall(found, list(truth)),
+        "recall_at_10": faiss_index.recall(found, list(truth)),
     }
 
 
 def private_mb() -> float:
-    """Memory that only this process uses. Not `Private_Dirty`: that counts mapped files not yet written to disk."""
+    """Memory that only this process uses. Not `Private_Dirty`, which counts mapped files not yet written to disk."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1024
 

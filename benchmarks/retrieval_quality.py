@@ -1,14 +1,14 @@
-"""How often one search with the question finds its gold passages: recall@5, all gold@5, nDCG@10, recall@20.
+"""Quality of one search with the whole question: recall@5, all gold@5, nDCG@10, recall@20.
 
     python benchmarks/retrieval_quality.py CORPUS.jsonl[.xz] QUESTIONS.jsonl[.xz] … [--json FILE]
     python benchmarks/retrieval_quality.py … --dense minilm [--rerank MODEL] [--limit 300 --pool]
 
 CORPUS lines: {"id", "title", "text"}. QUESTIONS lines: {"question", "paragraphs": [{"id",
 "is_supporting" or "supporting_sentences"}]}; questions without a gold passage are left out.
---dense adds vectors and their fusion with words; --rerank what a cross-encoder makes of the best 50 of that,
-and the fusion of both orders; --pool searches only the paragraphs that come with the questions, where
-encoding all would take too long. --folder keeps the index: a run that is stopped while it encodes goes on
-there the next time.
+--dense adds vectors and their fusion with words; --rerank adds a cross-encoder over the best 50 of that, and
+the fusion of both orders; --pool searches only the paragraphs that come with the questions, if
+encoding all would take too long. --folder keeps the index: a run that is stopped while it encodes
+continues there the next time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FIGURES = ("recall@5", "all_gold@5", "ndcg@10", "recall@20")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question and what should be found for it."""
+    """A question and its gold passages."""
 
     text: str
     gold: frozenset[str]
@@ -71,7 +71,7 @@ def questions(path: Path, limit: int) -> list[Asked]:
 
 @dataclass(frozen=True)
 class Remembered(Retriever):
-    """The same, asked only once for each list of questions: reading them with a cross-encoder takes minutes."""
+    """A reranker whose results are cached, since scoring a list of questions takes minutes."""
 
     inner: Rerank
     found: dict[tuple[str, ...], list[list[Hit]]] = field(default_factory=dict)
@@ -100,14 +100,14 @@ def scores(retriever: Retriever, asked: Sequence[Asked]) -> dict[str, list[float
 
 
 def systems(directory: Path, boosts: Sequence[float], dense: str, rerank: str) -> dict[str, Retriever]:
-    """What is compared, the first being what the others are compared with."""
-    words = BM25.open(directory)
+    """The systems to compare; the first is the baseline."""
+    words = BM25(str(directory))
     made: dict[str, Retriever] = {
         "bm25" if len(boosts) == 1 else f"bm25, title boost {boost}": replace(words, title_boost=boost)
         for boost in boosts
     }
     if dense:
-        made |= {"dense": Dense.open(directory), "hybrid": Hybrid.open(directory)}
+        made |= {"dense": Dense(str(directory)), "hybrid": Hybrid(str(directory))}
     if rerank:
         best = made["hybrid" if dense else next(iter(made))]
         reranked = Remembered(Rerank(best, CrossEncoder(rerank)))
@@ -116,10 +116,10 @@ def systems(directory: Path, boosts: Sequence[float], dense: str, rerank: str) -
 
 
 def build(options: argparse.Namespace, wanted: set[str], directory: Path) -> dict[str, Any]:
-    """Index the corpus, or those of its passages that are wanted; returns what there is to tell."""
+    """Index the corpus, or the wanted passages only; return figures of the index."""
     stream = (Passage(r["id"], r["title"], r["text"]) for r in records(options.corpus))
     info = build_index((p for p in stream if not options.pool or p.id in wanted), directory)
-    told: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "passages": info.num_passages,
         "pool": "paragraphs of the questions asked" if options.pool else "whole corpus",
     }
@@ -127,25 +127,24 @@ def build(options: argparse.Namespace, wanted: set[str], directory: Path) -> dic
         start = time.perf_counter()
         made = build_dense(
             directory,
-            directory / "dense",
             open_encoder(options.dense),
-            progress=lambda stage, done, total: print(f"\r{stage} {done:,}/{total:,}", end="", flush=True),
+            progress=lambda done: print(f"\r{done:,} encoded", end="", flush=True),
         )
         print()
-        told |= {"encoding_s": time.perf_counter() - start, "resumed": made.num_resumed}
-    return told
+        figures |= {"encoding_s": time.perf_counter() - start, "kept": made.num_kept}
+    return figures
 
 
 def row(values: dict[str, list[float]], base: dict[str, list[float]] | None) -> dict[str, Any]:
     """Means with 95 % intervals, and the difference from the base on the same questions."""
-    told: dict[str, Any] = {"questions": len(values["recall@5"])}
+    figures: dict[str, Any] = {"questions": len(values["recall@5"])}
     for name in FIGURES:
         mean = bootstrap_mean(values[name])
-        told |= {name: mean.value, f"{name} interval": [mean.low, mean.high]}
+        figures |= {name: mean.value, f"{name} interval": [mean.low, mean.high]}
         if base:
             difference = paired_difference(base[name], values[name])
-            told[f"{name} more than the first"] = difference.to_dict()
-    return told
+            figures[f"{name} more than the first"] = difference.to_dict()
+    return figures
 
 
 def main() -> None:
@@ -165,7 +164,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         directory = options.folder or Path(folder) / "index"
-        told = build(options, wanted, directory)
+        figures = build(options, wanted, directory)
         compared = systems(directory, options.title_boost, options.dense, options.rerank)
         for file, some in asked.items():
             base = None
@@ -173,11 +172,11 @@ def main() -> None:
                 values = scores(retriever, some)
                 rows.append({"file": file, "system": name} | row(values, base))
                 base = base or values
-                figures = " ".join(f"{key} {rows[-1][key]:.3f}" for key in FIGURES)
-                print(f"{file}: {len(some)} questions, {name}: {figures}", flush=True)
-        told["identity"] = {name: retriever.identity() for name, retriever in compared.items()}
+                shown = " ".join(f"{key} {rows[-1][key]:.3f}" for key in FIGURES)
+                print(f"{file}: {len(some)} questions, {name}: {shown}", flush=True)
+        figures["identity"] = {name: retriever.identity() for name, retriever in compared.items()}
     if options.json:
-        options.json.write_text(json.dumps(told | {"results": rows}, indent=1) + "\n")
+        options.json.write_text(json.dumps(figures | {"results": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Once(Encoder):
 def systems(passages: list[Passage], folder: Path, encoder: Encoder) -> Iterator[tuple[str, Retriever]]:
     """Name and retriever of every engine in every way, our own first."""
     build_index(passages, folder / "ours")
-    build_dense(folder / "ours", folder / "ours" / "dense", encoder)
+    build_dense(folder / "ours", encoder)
     for way in WAYS:
         ours = open_retriever(folder / "ours", way)
         yield f"sleuth {way}", ours if way == "bm25" else replace(ours, encoder=encoder)  # type: ignore[type-var]

@@ -24,7 +24,6 @@ from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.index_files.manifest import MANIFEST
-from sleuth.retrievers.opening import held
 from sleuth.retrievers.perturbed.contradicting import Contradicting
 from sleuth.retrievers.perturbed.noisy import Noisy
 from sleuth.retrievers.perturbed.withholding import Withholding
@@ -182,7 +181,7 @@ def _pool(experiment: Experiment, asked: str) -> str:
     """The index folder that noise comes from; one over the questions' own paragraphs is built if need be."""
     own = experiment.retriever
     for folder in (asked, own.path if isinstance(own, BM25) else "", experiment.index):
-        if folder and (folder == asked or held(Path(folder)) != "dense"):
+        if folder:
             return folder
     passages = {p.id: p for question in experiment.eval_questions for p in question.passages}
     if not passages:

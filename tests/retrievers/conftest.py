@@ -65,5 +65,5 @@ def fruit() -> list[Passage]:
 def index(tmp_path: Path, letters: Encoder) -> Path:
     """Words and vectors of the fruit."""
     build_index(FRUIT, tmp_path / "i")
-    build_dense(tmp_path / "i", tmp_path / "i" / "dense", letters)
+    build_dense(tmp_path / "i", letters)
     return tmp_path / "i"

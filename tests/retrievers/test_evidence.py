@@ -39,7 +39,7 @@ def test_bad_input(tmp_path: Path):
         Evidence(str(path)).for_question(question)
 
 
-def test_identity_tells_one_evaluation_from_another_at_the_same_path(tmp_path: Path):
+def test_identity_depends_on_the_content_at_the_path(tmp_path: Path):
     path = tmp_path / "trajectories.jsonl"
     path.write_text("{}\n")
     before = Evidence(str(path)).identity()

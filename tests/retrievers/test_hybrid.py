@@ -1,3 +1,6 @@
+"""Words and vectors of one index together, and the retriever that an index directory gets."""
+
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +14,9 @@ from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.dense import Dense
-from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.hybrid import Hybrid
-from sleuth.retrievers.opening import open_retriever
+from sleuth.retrievers.opening import held, open_retriever
 from sleuth.types import Passage
 
 
@@ -22,7 +24,7 @@ def test_is_the_fusion_of_words_and_vectors(index: Path, letters: Encoder):
     parts = (BM25(str(index)), Dense(str(index), letters))
     hybrid = Hybrid(str(index), letters)
     assert hybrid.search(["b", "a b", ""], 3) == Fusion(parts).search(["b", "a b", ""], 3)
-    # Words: p3, of which it is the title, before p0 and p2; vectors: p0 and p2 before p3.
+    # Words: p3, whose title it is, before p0 and p2; vectors: p0 and p2 before p3.
     (first, *_) = hybrid.search(["b"], 3)[0]
     assert (first.passage.id, first.score) == ("p0", pytest.approx(1 / 62 + 1 / 61))
 
@@ -33,10 +35,10 @@ def test_identity_names_both_parts(index: Path, letters: Encoder):
     assert (identity["0.retriever"], identity["1.retriever"]) == ("bm25", "dense")
 
 
-def test_words_of_other_passages_than_the_vectors(index: Path, letters: Encoder):
+def test_vectors_of_other_passages_than_the_words(index: Path, letters: Encoder):
     build_index([Passage("other", "", "a")], index)
     with pytest.raises(RetrievalError, match="its vectors are of other passages than its words"):
-        Hybrid(str(index), letters).search(["a"], 1)
+        Hybrid(str(index), letters).open()
 
 
 @pytest.mark.parametrize("part", [Hybrid("i"), Hybrid("i", MiniLM("m"), k=9), Dense("i", MiniLM(), 3)])
@@ -56,25 +58,26 @@ def test_bad_settings():
         Hybrid().search(["a"], 1)
 
 
-def test_an_index_is_searched_by_all_it_holds(
-    index: Path, tmp_path: Path, letters: Encoder, fruit: list[Passage]
-):
+@pytest.fixture
+def opened_letters(monkeypatch: pytest.MonkeyPatch, letters: Encoder) -> None:
+    """The encoder that the index names, which no name opens."""
+    opener: Callable[[str], Encoder] = lambda name: letters  # noqa: E731
+    monkeypatch.setattr("sleuth.retrievers.dense.open_encoder", opener)
+
+
+@pytest.mark.usefixtures("opened_letters")
+def test_an_index_is_searched_by_all_it_holds(index: Path, tmp_path: Path, fruit: list[Passage]):
     build_index(fruit, tmp_path / "words")
-    build_dense(fruit, tmp_path / "vectors", letters)
     assert isinstance(open_retriever(index), Hybrid)
     assert isinstance(open_retriever(tmp_path / "words"), BM25)
-    assert isinstance(open_retriever(tmp_path / "vectors"), Dense)
     assert isinstance(open_retriever(index, "bm25"), BM25)
     assert isinstance(open_retriever(index, "dense"), Dense)
 
 
-def test_what_cannot_be_opened(tmp_path: Path, letters: Encoder, fruit: list[Passage]):
-    build_dense(fruit, tmp_path / "vectors", letters)
+def test_directories_that_cannot_be_opened(tmp_path: Path, fruit: list[Passage]):
     build_index(fruit, tmp_path / "words")
     with pytest.raises(ConfigError, match="unknown way to search 'bm52'; did you mean 'bm25'"):
         open_retriever(tmp_path / "words", "bm52")
-    with pytest.raises(RetrievalError, match="not the manifest of a Sleuth index"):
-        open_retriever(tmp_path / "vectors", "bm25")
     for way in ("dense", "hybrid"):
         with pytest.raises(RetrievalError, match="holds no vectors"):
             open_retriever(tmp_path / "words", way)
@@ -82,3 +85,19 @@ def test_what_cannot_be_opened(tmp_path: Path, letters: Encoder, fruit: list[Pas
         open_retriever(tmp_path / "none")
     with pytest.raises(RetrievalError, match="is not an index"):
         open_retriever(tmp_path)
+
+
+def test_vectors_without_a_manifest_are_not_ignored(index: Path):
+    (index / "dense" / "manifest.json").unlink()
+    for way in ("", "dense"):
+        with pytest.raises(RetrievalError, match=r"dense' have lost their manifest\.json"):
+            open_retriever(index, way)
+    assert isinstance(open_retriever(index, "bm25"), BM25)
+
+
+@pytest.mark.parametrize("leftover", [".encoded-1", ".build"])
+def test_vectors_that_are_not_finished_are_ignored(index: Path, leftover: str):
+    for path in (index / "dense").glob("index-*"):
+        path.rename(index / "dense" / leftover)
+    (index / "dense" / "manifest.json").unlink()
+    assert held(index) == "bm25"

@@ -31,6 +31,6 @@ def test_index_is_placed(retriever: Retriever, placed: Retriever):
 
 
 @pytest.mark.parametrize("retriever", [GivenParagraphs(), NoRetriever(), Noisy(GivenParagraphs())])
-def test_what_searches_no_index_is_left_as_it_is(retriever: Retriever):
+def test_a_retriever_without_an_index_stays_the_same(retriever: Retriever):
     assert retriever.at("i") == retriever
     assert not retriever.at("").unplaced

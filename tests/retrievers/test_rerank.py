@@ -122,5 +122,5 @@ def test_an_encoder_without_a_trained_output_is_refused(tmp_path: Path):
 
     save_cross_encoder(tmp_path, num_labels=1)
     BertForSequenceClassification.from_pretrained(tmp_path).bert.save_pretrained(tmp_path)
-    with pytest.raises(EngineError, match="is no trained cross-encoder: its config names 'BertModel'"):
+    with pytest.raises(EngineError, match="is not a trained cross-encoder: its config names 'BertModel'"):
         CrossEncoder(str(tmp_path)).open()

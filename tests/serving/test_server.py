@@ -113,7 +113,7 @@ def test_hits_are_reranked_by_a_cross_encoder(start: Callable[..., Any], index: 
     model = str(save_cross_encoder(tmp_path, num_labels=1))
     reply = start("--rerank", model).post({"queries": ["a houses"], "topk": 9, "return_scores": True})
     served = [(hit["document"]["id"], hit["score"]) for hit in reply.json()["result"][0]]
-    here = Rerank(BM25.open(index), CrossEncoder(model)).search(["a houses"], 9)[0]
+    here = Rerank(BM25(str(index)), CrossEncoder(model)).search(["a houses"], 9)[0]
     assert {name for name, _ in served} == {hit.passage.id for hit in here}
     assert [score for _, score in served] == pytest.approx([hit.score for hit in here], abs=1e-5)
     assert len(served) == 9

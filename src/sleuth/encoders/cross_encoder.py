@@ -67,7 +67,7 @@ def load(name: str, device: str = "cpu", max_tokens: int = 512) -> Any:
     architectures = model.model.config.architectures or [""]
     if not architectures[0].endswith("ForSequenceClassification"):
         # The scoring layer would be random numbers, and the order chance.
-        raise EngineError(f"{name!r} is no trained cross-encoder: its config names {architectures[0]!r}")
+        raise EngineError(f"{name!r} is not a trained cross-encoder: its config names {architectures[0]!r}")
     if model.model.config.num_labels > 2:
         raise EngineError(f"{name!r} has {model.model.config.num_labels} classes; a cross-encoder has 1 or 2")
     return model.eval()

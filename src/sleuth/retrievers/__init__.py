@@ -1,11 +1,11 @@
 """Queries in, ranked passages out.
 
-base: the interface · bm25: words, from an index on disk (bm25_index) · dense: vectors, from another beside it
-(dense_index; index_files: what both are made of) · hybrid: words and vectors · fusion: reciprocal rank fusion of
-several · rerank: a cross-encoder over another retriever's passages · given: the paragraphs that come with a
-question · all_given: the same, unsearched · evidence: what an extractor kept of them · none: nothing is ever found ·
-opening: an index by its directory · lookup: passages by id · servers: passages that lie elsewhere · perturbed:
-another retriever, made worse on purpose.
+base: the interface · bm25: words, from an index on disk (bm25_index) · dense: vectors of the same passages
+(dense_index; index_files: manifests and publishing for both) · hybrid: words and vectors · fusion: reciprocal rank
+fusion of several · rerank: another retriever's passages, ordered by a cross-encoder · given: the paragraphs that come
+with a question · all_given: the same, unsearched · evidence: what an extractor wrote about them · none: nothing ·
+opening: the retriever over an index directory · servers: search engines over HTTP · perturbed: another retriever,
+made worse on purpose.
 """
 
 RETRIEVERS = {

@@ -32,6 +32,9 @@ class Retriever(ABC):
         """
         return await find(self, query, k)
 
+    def open(self) -> None:  # noqa: B027 - most retrievers have nothing to open
+        """Load what searches need, such as an index or an encoder. Raises RetrievalError or EngineError early."""
+
     def for_question(self, question: Question) -> Retriever:
         """The retriever to use for this question: itself, unless the passages come with the question."""
         return self
@@ -118,6 +121,10 @@ class Around(Retriever):
     """A dataclass of settings that changes what another `retriever` finds."""
 
     retriever: Retriever
+
+    def open(self) -> None:
+        """Open the retriever."""
+        self.retriever.open()
 
     @property
     def unplaced(self) -> bool:

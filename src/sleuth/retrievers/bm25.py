@@ -37,12 +37,9 @@ class BM25(OnDisk):
         if not (math.isfinite(self.title_boost) and self.title_boost >= 0):
             raise ConfigError(f"bm25.title_boost must be 0 or more, not {self.title_boost}")
 
-    @classmethod
-    def open(cls, path: str | Path) -> BM25:
-        """The index at `path`, opened now; RetrievalError if it is missing, damaged or of another version."""
-        retriever = cls(path=str(path))
-        _ = retriever._index
-        return retriever
+    def open(self) -> None:
+        """Open the index. RetrievalError if it is missing, damaged or of another version."""
+        _ = self._index
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best k passages for each query; a large batch uses all cores."""
@@ -86,8 +83,10 @@ class BM25(OnDisk):
 
 
 def open_index(path: str | Path) -> BM25:
-    """The index at `path`, opened; see BM25.open."""
-    return BM25.open(path)
+    """BM25 over the index at `path`, opened; see BM25.open."""
+    retriever = BM25(str(path))
+    retriever.open()
+    return retriever
 
 
 def _num_cores() -> int:

@@ -1,4 +1,4 @@
-"""Dense retrieval: passages whose vectors are nearest to the query's, from an index made by dense_build."""
+"""Dense: passages whose vectors are nearest to the query's, from an index made by dense_index.build."""
 
 from __future__ import annotations
 
@@ -19,24 +19,21 @@ from sleuth.types import Hit
 
 @dataclass(frozen=True)
 class Dense(Checked, OnDisk):
-    """Inner product of a query's vector with every passage's, exact or approximate as the index was built.
+    """Inner product of query and passage vectors, exact or approximate as the index was built.
 
-    Index and encoder open at the first search. Two Dense are equal if their settings are.
+    Index and encoder stay as they were when opened. Two Dense are equal if their settings are.
     """
 
     path: str = ""
     """Index directory; "" = not set yet."""
     encoder: Encoder | None = None
-    """None = the one the index names."""
+    """None = the encoder that the index names."""
     nprobe: NonNegative = 0
-    """Lists looked through for a query in an approximate index; 0 = what the build chose. More find more."""
+    """Lists probed per query by an approximate index, more find more; 0 = as the build chose."""
 
-    @classmethod
-    def open(cls, path: str | Path) -> Dense:
-        """The index at `path`, opened now, without its encoder; RetrievalError if it is missing or damaged."""
-        retriever = cls(path=str(path))
-        _ = retriever._index
-        return retriever
+    def open(self) -> None:
+        """Open the index and load the encoder. Raises RetrievalError or EngineError."""
+        _ = self._encoder
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best k passages for each query. Raises EngineError if the encoder cannot be loaded."""
@@ -70,16 +67,12 @@ class Dense(Checked, OnDisk):
 
     @cached_property
     def _encoder(self) -> Encoder:
-        """The encoder, found to make the same vectors as the one that made the index."""
+        """The encoder, after checking that it gives the vectors of the one that made the index."""
         manifest = self._index.manifest
         encoder = self.encoder or open_encoder(manifest.encoder)
-        try:
-            written = unpacked(manifest.encoder_probe)
-        except ValueError as error:
-            raise RetrievalError(f"{self.path}: damaged (encoder_probe); build the index again") from error
-        if not agree(probe(encoder), written):
+        if not agree(probe(encoder), unpacked(manifest.encoder_probe)):
             raise RetrievalError(
                 f"index {self.path!r} was made by another encoder than this {encoder.name!r} "
-                f"(by {manifest.encoder!r}, {manifest.encoder_fingerprint}); build the index again"
+                f"(by {manifest.encoder!r}, {manifest.encoder_fingerprint}); build the vectors again"
             )
         return encoder

@@ -28,6 +28,11 @@ class Fusion(Checked, Retriever):
         if len(self.retrievers) < 2:
             raise ConfigError(f"fusion needs two retrievers or more, not {len(self.retrievers)}")
 
+    def open(self) -> None:
+        """Open every retriever."""
+        for retriever in self.retrievers:
+            retriever.open()
+
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best k passages of the fused rankings, best first, ties by id."""
         k, queries = check_k(k), check_queries(queries)

@@ -24,6 +24,11 @@ class Rerank(Checked, Around):
     depth: Positive = 50
     """Candidates scored per query; never fewer than k."""
 
+    def open(self) -> None:
+        """Open the retriever and load the cross-encoder."""
+        super().open()
+        self.model.open()
+
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best k with the cross-encoder's scores, ties by passage id. All queries share its batches."""
         k, queries = check_k(k), check_queries(queries)

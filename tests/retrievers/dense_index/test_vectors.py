@@ -1,4 +1,4 @@
-"""Exact search against a sort of everything, and files that grow."""
+"""Exact search against a sort of everything, and .npy files."""
 
 from pathlib import Path
 
@@ -10,16 +10,14 @@ from hypothesis.extra import numpy as st_numpy
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.dense_index import vectors
-from sleuth.retrievers.dense_index.vectors import (
-    VectorFile,
-    best,
-    open_vectors,
-    recall,
-    rounded,
-    search_exact,
-)
+from sleuth.retrievers.dense_index.vectors import ExactVectors, blocks, load, rounded, save
 
 SMALL = st.floats(-2, 2, width=16)
+
+
+def exact(folder: Path, rows: np.ndarray) -> ExactVectors:
+    save(folder / "v.npy", rows)
+    return ExactVectors(folder / "v.npy", *rows.shape)
 
 
 @given(
@@ -27,10 +25,12 @@ SMALL = st.floats(-2, 2, width=16)
     st_numpy.arrays(np.float32, st.tuples(st.integers(1, 5), st.just(3)), elements=SMALL),
     st.integers(1, 45),
 )
-def test_the_best_k_and_all_that_tie_with_the_last(rows: np.ndarray, queries: np.ndarray, k: int):
-    found = search_exact(rows, queries, k)
+def test_the_best_k_and_all_that_tie_with_the_last(
+    tmp_path_factory: pytest.TempPathFactory, rows: np.ndarray, queries: np.ndarray, k: int
+):
+    found = exact(tmp_path_factory.mktemp("v"), rows).search(queries, k)
     for query, (scores, places) in zip(queries, found, strict=True):
-        everything = rounded(rows @ query)
+        everything = rounded(rows @ query).tolist()
         last = sorted(everything, reverse=True)[min(k, len(rows)) - 1]
         assert {i for i, score in enumerate(everything) if score >= last} <= set(places.tolist())
         assert len(places) >= min(k, len(rows))
@@ -43,77 +43,59 @@ def test_the_best_k_and_all_that_tie_with_the_last(rows: np.ndarray, queries: np
     )
 )
 @example(np.array([0.050001, 0.0500024, -0.9], dtype=np.float32))
-def test_the_order_does_not_depend_on_how_many_are_wanted(scores: np.ndarray):
+def test_the_order_does_not_depend_on_k(tmp_path_factory: pytest.TempPathFactory, scores: np.ndarray):
+    held = exact(tmp_path_factory.mktemp("v"), scores[:, None])
+
     def order(k: int) -> list[int]:
-        found, rows = best(scores, k)
-        keyed = zip(rounded(found), rows.tolist(), strict=True)
-        return [row for _, row in sorted((-score, row) for score, row in keyed)][:k]
+        ((found, places),) = held.search(np.ones((1, 1), dtype=np.float32), k)
+        keyed = zip(rounded(found).tolist(), places.tolist(), strict=True)
+        return [place for _, place in sorted((-score, place) for score, place in keyed)][:k]
 
     whole = order(len(scores))
     assert [order(k) for k in range(1, len(scores))] == [whole[:k] for k in range(1, len(scores))]
 
 
-def test_blocks_of_rows_and_queries_change_nothing(monkeypatch: pytest.MonkeyPatch):
+def test_block_sizes_change_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     random = np.random.default_rng(0)
-    rows = random.standard_normal((100, 16)).astype(np.float32)
+    held = exact(tmp_path, random.standard_normal((100, 16)).astype(np.float32))
     queries = random.standard_normal((7, 16)).astype(np.float32)
-    whole = search_exact(rows, queries, 5)
+    whole = held.search(queries, 5)
     monkeypatch.setattr(vectors, "ROWS", 9)
     monkeypatch.setattr(vectors, "QUERIES", 2)
-    cut = search_exact(rows, queries, 5)
+    cut = held.search(queries, 5)
     assert [sorted(places) for _, places in whole] == [sorted(places) for _, places in cut]
 
 
-def test_half_precision_is_searched_in_single(tmp_path: Path):
-    rows = np.array([[1, 0], [0, 1], [0.5, 0.5]], dtype=np.float32)
-    file = VectorFile(tmp_path / "v.f16", 2)
-    file.add(rows)
-    file.close()
-    kept = open_vectors(tmp_path / "v.f16", 3, 2)
-    assert kept.dtype == np.float16
-    ((scores, places),) = search_exact(kept, np.array([[0, 1]], dtype=np.float32), 1)
-    assert (scores.dtype, places.tolist()) == (np.float32, [1])
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.1234567, 0.0000004], [0.12346, 0.0]),
+        ([81.23456, 7.654321], [81.235, 7.654]),
+        ([0.0500024, 0.050001, -0.9], [0.050002, 0.050001, -0.9]),
+        ([0.0], [0.0]),
+    ],
+)
+def test_rounding_keeps_five_digits_of_the_best(scores: list[float], expected: list[float]):
+    assert rounded(np.array(scores, dtype=np.float32)).tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_rounding_keeps_five_digits_of_the_best():
-    assert rounded(np.array([0.1234567, 0.0000004], dtype=np.float32)) == [0.12346, 0.0]
-    assert rounded(np.array([81.23456, 7.654321], dtype=np.float32)) == [81.235, 7.654]
-    # A score far below zero keeps five digits of its own, whatever the best one is.
-    assert rounded(np.array([-50.00001, 0.001], dtype=np.float32)) == [-50.0, 0.001]
-    assert rounded(np.array([0.0500024, 0.050001, -0.9], dtype=np.float32)) == [0.050002, 0.050001, -0.9]
-    assert rounded(np.array([0.0500024], dtype=np.float32)) == [0.050002]
-    assert rounded(np.array([0.0], dtype=np.float32)) == [0.0]
-    assert rounded(np.zeros(0, dtype=np.float32)) == []
+def test_blocks_are_files_in_order_as_single_precision(tmp_path: Path):
+    files = [tmp_path / f"{i}.npy" for i in range(5)]
+    for i, file in enumerate(files):
+        save(file, np.full((i + 1, 2), i, dtype=np.float16))
+    found = list(blocks(files))
+    assert [start for start, _ in found] == [0, 1, 3, 6, 10]
+    assert [(block.dtype, block[:, 0].tolist()) for _, block in found] == [
+        (np.float32, [i] * (i + 1)) for i in range(5)
+    ]
 
 
-def test_a_file_is_taken_up_at_a_whole_step_but_one(tmp_path: Path):
-    path = tmp_path / "v.f32"
-    file = VectorFile(path, 2)
-    file.add(np.arange(20, dtype=np.float32).reshape(10, 2))
-    file.close()
-    with path.open("ab") as torn:
-        torn.write(b"abc")
-    again = VectorFile(path, 2)
-    assert again.resume(3) == 6  # three whole steps of 3, the last not trusted
-    again.add(np.full((1, 2), 7, dtype=np.float32))
-    again.close()
-    kept = open_vectors(path, 7, 2)
-    assert kept[:6].ravel().tolist() == list(range(12))
-    assert kept[6].tolist() == [7, 7]
-
-
-def test_wrong_shapes_and_sizes(tmp_path: Path):
-    file = VectorFile(tmp_path / "v.f32", 2)
-    with pytest.raises(RetrievalError, match=r"shape \(1, 3\) for an index of dimension 2"):
-        file.add(np.zeros((1, 3), dtype=np.float32))
-    file.add(np.zeros((1, 2), dtype=np.float32))
-    file.close()
+def test_damaged_files(tmp_path: Path):
+    save(tmp_path / "v.npy", np.zeros((1, 2), dtype=np.float32))
+    assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
     with pytest.raises(RetrievalError, match="not 2 rows of 2"):
-        open_vectors(tmp_path / "v.f32", 2, 2)
-    with pytest.raises(RetrievalError, match="cannot read"):
-        open_vectors(tmp_path / "none.f32", 1, 2)
-
-
-def test_recall_is_a_mean_of_shares():
-    found = [np.array([1, 2, 9]), np.array([4])]
-    assert recall(found, [np.array([1, 2]), np.array([3, 4])]) == pytest.approx(0.75)
+        ExactVectors(tmp_path / "v.npy", 2, 2)
+    (tmp_path / "v.npy").write_bytes(b"no array")
+    for name in ("v.npy", "none.npy"):
+        with pytest.raises(RetrievalError, match="damaged"):
+            load(tmp_path / name)

@@ -28,7 +28,7 @@ def shown(answers: str, count: int, name: str = "q0") -> list[tuple[str, str]]:
     return [(hit.passage.id, hit.passage.text) for hit in retriever.search(["x"], 5)[0]]
 
 
-def test_gold_stays_and_is_joined_by_its_denials(answers: str):
+def test_gold_stays_and_gets_its_contradictions(answers: str):
     denied = "Ada Lovelace was born in Oslo. Oslo, in 1815."
     for count in (0, 1, 2, 4):
         found = dict(shown(answers, count))
@@ -37,7 +37,7 @@ def test_gold_stays_and_is_joined_by_its_denials(answers: str):
         assert found == {f"g#contradiction-{i}": denied for i in range(1, count + 1)}
 
 
-def test_denials_stand_before_the_gold_passage_for_some_and_behind_it_for_others(answers: str):
+def test_contradictions_come_before_the_gold_passage_for_some_questions_only(answers: str):
     places = set()
     for i in range(8):
         ids = [name for name, _ in shown(answers, 2, f"q{i}")]

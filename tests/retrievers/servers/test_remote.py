@@ -53,7 +53,7 @@ def ours(tmp_path: Path) -> Iterator[tuple[Remote, BM25]]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     url = process.stdout.readline().split()[-1]
-    yield Remote(url), BM25.open(tmp_path / "i")
+    yield Remote(url), BM25(str(tmp_path / "i"))
     process.terminate()
     process.wait(timeout=40)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _WITHOUT_SOURCES = ("delete", "delete_file", "compact", "verify")
 SKIPPED_NAMED = 10
 """Unusable records that are named one by one."""
-_STAGES = {"passages": "passages stored", "vectors": "passages encoded", "index": "vectors grouped"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(lines)
     if vectors:
         print("vectors of {dense}, {dimension} dimensions, {backend}".format(**vectors))
-    if vectors.get("nprobe"):
+    if vectors and vectors["backend"] != "exact":
         print("nprobe {nprobe} finds {recall:.1%} of the best 10".format(**vectors))
     if summary["passages"]:
         print(f'try: sleuth search {arguments.output} "your words"')
@@ -107,13 +105,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from sleuth.retrievers.bm25_index.engine import verify_index
-    from sleuth.retrievers.dense_index.verify import verify_vectors
+    from sleuth.retrievers.dense_index.index import verify_vectors
     from sleuth.retrievers.opening import held
 
-    holds = held(arguments.output)
-    manifest = verify_vectors(arguments.output) if holds == "dense" else verify_index(arguments.output)
-    if holds == "hybrid":
-        verify_vectors(arguments.output, manifest.sha256)
+    manifest = verify_index(arguments.output)
+    if held(arguments.output) == "hybrid":
+        verify_vectors(arguments.output)
     if arguments.json:
         print_json(
             {"index": str(arguments.output), "passages": manifest.num_passages, "sha256": manifest.sha256}
@@ -302,27 +299,20 @@ def _encoder(name: str) -> Encoder:
 def _add_vectors(
     arguments: argparse.Namespace, sha256: str, encoder: Encoder | None, num_passages: int
 ) -> dict[str, Any]:
-    """Index the vectors of the passages in the index; what to tell of them, nothing without an encoder."""
-    from sleuth.retrievers.index_files.publish import DENSE
-
+    """Index the vectors of the passages in the index; their summary, empty without an encoder."""
     output: Path = arguments.output
     if encoder is None:
         _warn_of_old_vectors(output, sha256)
         return {}
+    from sleuth.cli.meter import Meter
     from sleuth.retrievers.dense_index.build import build_dense
 
     if not arguments.json:
         _warn_of_vector_size(num_passages, encoder.dimension, arguments)
-    with ExitStack() as shown:
-        info = build_dense(
-            output,
-            output / DENSE,
-            encoder,
-            backend=arguments.backend,
-            progress=_meters(shown, arguments.json),
-        )
-    if info.num_resumed:
-        warn(f"{info.num_resumed:,} vectors were there already and are kept")
+    with Meter("passages encoded", num_passages, silent=arguments.json) as meter:
+        info = build_dense(output, encoder, backend=arguments.backend, progress=meter.show)
+    if info.num_kept:
+        warn(f"{info.num_kept:,} vectors were there already and are kept")
     made = info.manifest
     return {
         "dense": made.encoder,
@@ -333,23 +323,8 @@ def _add_vectors(
     }
 
 
-def _meters(shown: ExitStack, silent: bool) -> Callable[[str, int, int], None]:
-    """A listener to build_dense with a meter for each stage; `shown` closes the last one."""
-    from sleuth.cli.meter import Meter
-
-    meters: dict[str, Meter] = {}
-
-    def tell(stage: str, done: int, total: int) -> None:
-        if stage not in meters:
-            shown.close()
-            meters[stage] = shown.enter_context(Meter(_STAGES[stage], total, start=done, silent=silent))
-        meters[stage].show(done)
-
-    return tell
-
-
 def _warn_of_old_vectors(output: Path, sha256: str) -> None:
-    """Say so if `output` holds vectors of passages that have just been replaced."""
+    """Warn if `output` holds vectors of passages that have just been replaced."""
     from sleuth.retrievers.dense_index.manifest import read_dense_manifest
     from sleuth.retrievers.index_files.manifest import MANIFEST
     from sleuth.retrievers.index_files.publish import DENSE
@@ -357,7 +332,7 @@ def _warn_of_old_vectors(output: Path, sha256: str) -> None:
     if not (output / DENSE / MANIFEST).is_file():
         return
     try:
-        old = read_dense_manifest(output / DENSE)
+        old = read_dense_manifest(output)
     except RetrievalError as error:
         warn(str(error))
         return

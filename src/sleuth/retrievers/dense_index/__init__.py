@@ -1,1 +1,1 @@
-"""The index of vectors that dense searches: how it is built and kept, exact or through faiss."""
+"""An index of vectors: exact search with numpy, or approximate search with faiss."""

@@ -1,42 +1,33 @@
-"""What building vectors will take, before it is begun: on disk, and in memory beside the encoder itself."""
+"""Forecast of the disk and memory that a build of vectors takes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sleuth.retrievers.dense_index import faiss_index
 from sleuth.retrievers.dense_index.build import default_backend
 from sleuth.retrievers.dense_index.manifest import Backend
 
-_FLOAT, _HALF = 4, 2
-"""Bytes of a number."""
-_ROW = 8
-"""Bytes of a passage's number in a list of faiss."""
-_BESIDE = 64_000_000
-"""Bytes of memory for the passages on their way, and what faiss needs besides."""
+_FLOAT, _HALF, _ROW = 4, 2, 8
+"""Bytes of a float32, a float16 and a row number."""
+_OTHER = 64_000_000
+"""Bytes of memory for the passages being encoded and faiss's own structures."""
 
 
-@dataclass(frozen=True, slots=True)
-class VectorForecast:
-    """Bytes, at most."""
+class VectorForecast(NamedTuple):
+    """Upper bounds in bytes while building; memory excludes the encoder and mapped files."""
 
     memory: int
-    """Anonymous memory of the process beside the encoder's; files are mapped."""
     disk: int
-    """While it is built."""
 
 
 def forecast_vectors(num_passages: int, dimension: int, backend: Backend | None = None) -> VectorForecast:
-    """For so many vectors, kept as `backend` keeps them; None = as build_dense chooses."""
+    """Bounds for this number of vectors; backend None = as build_dense chooses."""
     backend = backend or default_backend(num_passages)
-    numbers = num_passages * dimension
+    numbers, rows = num_passages * dimension, _ROW * num_passages
     if backend == "exact":
-        return VectorForecast(_BESIDE, _FLOAT * numbers)
-    # What the sample is copied to while centroids are placed, then the index and one block on its way into it.
+        return VectorForecast(_OTHER, 2 * _FLOAT * numbers + rows)
     sample = _FLOAT * dimension * faiss_index.num_sampled(num_passages)
-    block = _FLOAT * dimension * min(num_passages, faiss_index.ADD)
-    coded = (numbers // 8 if backend == "pq-sq8" else numbers) + _ROW * num_passages
-    codes = numbers if backend == "pq-sq8" else 0
-    return VectorForecast(
-        memory=_BESIDE + max(2 * sample, block + 2 * coded), disk=_HALF * numbers + codes + coded
-    )
+    codes = numbers + rows + (numbers // 8 if backend == "pq-sq8" else 0)
+    # Training copies the sample; adding vectors doubles the room for codes when it is full.
+    return VectorForecast(_OTHER + max(2 * sample, 2 * codes), _HALF * numbers + codes + rows)

@@ -1,103 +1,69 @@
-"""What an index of vectors is made of, in its manifest.json; the counterpart of index_files/manifest.py for words."""
+"""DenseManifest: the description of an index of vectors, in its manifest.json."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
 
 from sleuth.encoders.base import fingerprint, unpacked
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.bm25_index.engine import Manifest
-from sleuth.retrievers.dense_index.passage_files.manifest import MANIFEST, hash_of, read_as
-from sleuth.retrievers.dense_index.passage_files.publish import DENSE
-from sleuth.retrievers.index_files.manifest import read_manifest
-
-KIND = "sleuth-dense"
-FORMAT = 2
-"""Raised whenever an older index could no longer be searched rightly."""
+from sleuth.retrievers.index_files.manifest import MANIFEST, IndexManifest, read_manifest
+from sleuth.retrievers.index_files.publish import DENSE, is_published
 
 Backend = Literal["exact", "ivf-sq8", "pq-sq8"]
-"""How vectors are kept and searched: see vectors.py, faiss_index.py and rescoring.py."""
+"""numpy over all vectors; faiss lists of one byte a dimension; faiss lists of half a bit, re-scored at one byte."""
+
+ROWS = "rows.npy"
+"""File with the row of each vector's passage, ascending, [N] int64."""
+EXACT = "vectors.npy"
+"""File of an exact index, [N, D] float32."""
+APPROXIMATE = "vectors.faiss"
+"""File of an approximate index."""
 
 
-@dataclass(frozen=True, slots=True)
-class DenseManifest:
-    """An index of vectors in plain values."""
+@dataclass(frozen=True, kw_only=True)
+class DenseManifest(IndexManifest):
+    """Manifest of an index of vectors; its sha256 is that of the index of words."""
 
-    kind: str
-    format: int
-    generation: str
-    """Name of the directory beside the manifest that holds the files."""
-    num_passages: int
-    sha256: str
-    """Of the passages (content_hash): the same as that of an index of the same passages' words."""
+    KIND: ClassVar[str] = "sleuth-dense"
+    FORMAT: ClassVar[int] = 3
+
+    origin: str
+    """Origin of the index of words: equal origin and row mean equal passage."""
     encoder: str
-    """Name that sleuth.encoders.by_name.open_encoder knows."""
+    """Name for sleuth.encoders.by_name.open_encoder."""
     encoder_fingerprint: str
-    """Hash of the probe; "-" and the number of tokens to which the encoder cuts texts follow if that was set."""
+    """Hash of the probe, with "-" and the encoder's max_tokens if that is set."""
     encoder_probe: str
-    """What the encoder made of a fixed text; see sleuth.encoders.base.probe."""
+    """Vectors of a fixed text; see sleuth.encoders.base.probe."""
     dimension: int
-    normalised: bool
     backend: Backend
     engine_version: str
-    """Of numpy or faiss, which wrote the vectors."""
-    nprobe: int
-    """Lists looked through for a query, 1 or more; 0 if there are none."""
-    candidates: int
-    """Passages that are scored again for a query; 0 if none are."""
-    recall: float
-    """Share of the exact best 10 that a search finds, as measured by the build on a sample of passages."""
-    sleuth_version: str
-    files: dict[str, int]
-    """Relative path → bytes, of every file of the generation."""
-    hashes: dict[str, str]
-    """Relative path → SHA-256, of the same files."""
+    """Library that searches, with its version."""
+    nprobe: Annotated[int, Meta(ge=1)] = 1
+    """Lists probed per query by an approximate index."""
+    recall: float = 1.0
+    """Recall@10 against exact search, measured by the build."""
 
 
-def dense_folder(path: Path) -> Path:
-    """Where the vectors of an index directory are: the directory itself, or its folder for them."""
-    return path / DENSE if (path / DENSE / MANIFEST).is_file() else path
-
-
-def read_dense_manifest(folder: Path) -> DenseManifest:
-    """The manifest of a folder of vectors, or RetrievalError saying what is wrong with it."""
-    try:
-        manifest = read_as(folder, DenseManifest, KIND, FORMAT)
-    except RetrievalError as error:
-        try:
-            read_manifest(folder, Manifest)
-        except RetrievalError:
-            raise error from None
+def read_dense_manifest(index: Path) -> DenseManifest:
+    """The manifest of the vectors in an index directory; RetrievalError if it is missing or damaged."""
+    folder = index / DENSE
+    if (index / MANIFEST).is_file() and not (folder / MANIFEST).is_file():
+        lost = f"the vectors in {str(folder)!r} have lost their {MANIFEST}"
+        reason = lost if is_published(folder) else f"index {str(index)!r} holds no vectors"
         raise RetrievalError(
-            f"index {str(folder)!r} holds no vectors; build it again with 'sleuth index SRC -o DIR --dense minilm'"
-        ) from None
-    if wrong := _wrong_setting(manifest):
-        raise RetrievalError(f"{folder / MANIFEST}: damaged ({wrong}); build the index again")
-    return manifest
-
-
-def _wrong_setting(manifest: DenseManifest) -> str:
-    """The name of a setting that no build writes; "" if there is none."""
-    if manifest.backend != "exact" and manifest.nprobe < 1:
-        return "nprobe"
+            f"{reason}; build them with 'sleuth index SRC -o DIR --dense minilm' or search with --retriever bm25"
+        )
+    manifest = read_manifest(folder, DenseManifest)
     try:
-        marks = unpacked(manifest.encoder_probe)
+        probe = unpacked(manifest.encoder_probe)
+        is_whole = fingerprint(probe) == manifest.encoder_fingerprint.partition("-")[0]
     except ValueError:
-        return "encoder_probe"
-    if fingerprint(marks) != manifest.encoder_fingerprint.partition("-")[0]:
-        return "encoder_probe"
-    return "" if marks.shape[1] == manifest.dimension else "dimension"
-
-
-def verified(folder: Path, manifest: DenseManifest, name: str) -> Path:
-    """The path of a file whose content is what the build wrote; RetrievalError if it is not.
-
-    faiss trusts what it reads: a damaged or forged file of its can overwrite memory, so none is
-    given to it unread.
-    """
-    path = folder / name
-    if hash_of(path) != manifest.hashes.get(name):
-        raise RetrievalError(f"{path}: is not the file that the build wrote (hash mismatch); refused")
-    return path
+        is_whole = False
+    if not is_whole or probe.shape[1] != manifest.dimension:
+        raise RetrievalError(f"{folder / MANIFEST}: damaged (encoder_probe); build the vectors again")
+    return manifest

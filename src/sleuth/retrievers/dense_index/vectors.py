@@ -1,130 +1,99 @@
-"""Vectors in a file as they are, row after row, and the exact search through them.
-
-No header: number of rows, dimension and precision are the manifest's, so that nothing in the file
-can be anything but numbers.
-"""
+"""Vectors in .npy files, and exact search through them with numpy."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sleuth.errors import RetrievalError
 
-VECTORS = "vectors.f32"
-HALF_VECTORS = "vectors.f16"
-
-ROWS = 8192
-"""Rows multiplied at a time: a block stays in the processor's cache, and half precision is widened blockwise."""
-QUERIES = 32
-"""Queries multiplied at a time; scores for all rows take 4 bytes each."""
 DIGITS = 5
-"""Scores that agree to so many digits of the best one, or of their own if they are larger, are a tie: single precision, whose last bits
-depend on what was computed beside a vector."""
+"""Digits of the best score to which scores are compared; the last bits of single precision are noise."""
+ROWS = 8192
+"""Vectors multiplied at a time, so that a block stays in the processor's cache."""
+QUERIES = 32
+"""Queries multiplied at a time; their scores for all vectors take 4 bytes each."""
 
-Vectors = NDArray[np.float32] | NDArray[np.float16]
 Found = tuple[NDArray[np.float32], NDArray[np.int64]]
-"""Scores and rows of one query, in no order, the best k and what ties with the last of them."""
+"""Scores and places of one query's best vectors."""
 
 
-class VectorFile:
-    """A file of rows that grows; what a killed process wrote of it is taken up again."""
-
-    def __init__(self, path: Path, dimension: int) -> None:
-        self._dimension = dimension
-        self._dtype = _precision(path)
-        self._file = path.open("ab")
-
-    def resume(self, step: int) -> int:
-        """Cut the file to the whole steps of `step` rows that are surely on disk; returns how many rows remain.
-
-        The last step is dropped: after a power cut its bytes may be there in number only.
-        """
-        row = self._dimension * self._dtype.itemsize
-        steps = max(0, self._file.seek(0, os.SEEK_END) // (row * step) - 1)
-        self._file.truncate(steps * step * row)
-        return steps * step
-
-    def add(self, rows: NDArray[np.float32]) -> None:
-        """Append rows [n, D] and write them through to the disk."""
-        if rows.ndim != 2 or rows.shape[1] != self._dimension:
-            raise RetrievalError(f"vectors of shape {rows.shape} for an index of dimension {self._dimension}")
-        self._file.write(np.ascontiguousarray(rows, dtype=self._dtype).tobytes())
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+def save(path: Path, values: NDArray[Any]) -> None:
+    """Write a .npy file; if it exists it is complete, even after a power cut."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        np.save(file, values, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
-def open_vectors(path: Path, count: int, dimension: int) -> Vectors:
-    """The rows of a file [count, D], mapped. RetrievalError if it holds another number of bytes."""
-    dtype = _precision(path)
+def load(path: Path) -> NDArray[Any]:
+    """A .npy file as a mapped array; RetrievalError if it cannot be read."""
     try:
-        if path.stat().st_size != count * dimension * dtype.itemsize:
-            raise RetrievalError(f"{path}: damaged, not {count} rows of {dimension}; build the index again")
-        return np.memmap(path, dtype=dtype, mode="r", shape=(count, dimension))
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise RetrievalError(f"cannot read index file: {error}; build the index again") from error
+        raise RetrievalError(f"{path}: damaged ({error}); build the vectors again") from error
+    return array
 
 
-def _precision(path: Path) -> np.dtype[np.float32] | np.dtype[np.float16]:
-    return np.dtype("<f2") if path.suffix == ".f16" else np.dtype("<f4")
+def blocks(files: Iterable[Path]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """(place of the first vector, vectors as float32) of each file in order."""
+    start = 0
+    for path in files:
+        block = np.asarray(load(path), dtype=np.float32)
+        yield start, block
+        start += len(block)
 
 
-def blocks(vectors: Vectors, rows: int = ROWS) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """(First row, rows as float32) all through the vectors."""
-    for start in range(0, len(vectors), rows):
-        yield start, np.asarray(vectors[start : start + rows], dtype=np.float32)
+class ExactVectors:
+    """All vectors of an index as float32, mapped. Threads may share it."""
+
+    def __init__(self, path: Path, count: int, dimension: int) -> None:
+        """RetrievalError if the file does not hold `count` vectors of this dimension."""
+        self._vectors = load(path)
+        if self._vectors.shape != (count, dimension):
+            raise RetrievalError(f"{path}: damaged, not {count} rows of {dimension}; build the vectors again")
+
+    def search(self, queries: NDArray[np.float32], k: int, nprobe: int = 0) -> list[Found]:
+        """For each query [Q, D] the k largest inner products and all that tie with the last; nprobe is ignored."""
+        starts, count = range(0, len(self._vectors), ROWS), len(self._vectors)
+        found: list[Found] = []
+        for first in range(0, len(queries), QUERIES):
+            some = queries[first : first + QUERIES]
+            scores_Q_N = np.empty((len(some), count), dtype=np.float32)
+            for start in starts:
+                block = self._vectors[start : start + ROWS]
+                np.matmul(some, block.T, out=scores_Q_N[:, start : start + len(block)])
+            found += [_best(scores, k) for scores in scores_Q_N]
+        return found
+
+    def decoded(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors at these places, [N, D]."""
+        return np.asarray(self._vectors[places], dtype=np.float32)
 
 
-def search_exact(vectors: Vectors, queries: NDArray[np.float32], k: int) -> list[Found]:
-    """For each query [Q, D] the rows of the k largest inner products, and all that tie with the last."""
-    found: list[Found] = []
-    for first in range(0, len(queries), QUERIES):
-        some = queries[first : first + QUERIES]
-        scores_Q_N = np.empty((len(some), len(vectors)), dtype=np.float32)
-        for start, block in blocks(vectors, ROWS):
-            np.matmul(some, block.T, out=scores_Q_N[:, start : start + len(block)])
-        found += [best(scores, k) for scores in scores_Q_N]
-    return found
-
-
-def best(scores: NDArray[np.float32], k: int) -> Found:
-    """The k best of one query's scores for all rows, with what may tie with the last."""
+def _best(scores: NDArray[np.float32], k: int) -> Found:
     if k >= len(scores):
         return scores, np.arange(len(scores))
     last = np.partition(scores, len(scores) - k)[len(scores) - k]
-    # A whole unit of the last digit below: what rounds to the same score is at most that far away.
-    unit = 10.0 ** -decimals(max(abs(float(scores.max())), abs(float(last))))
-    rows = np.flatnonzero(scores >= last - unit)
-    return scores[rows], rows
+    # Scores that round to the same value differ by at most one unit of the last digit.
+    places = np.flatnonzero(scores >= last - 10.0 ** -_decimals(scores))
+    return scores[places], places
 
 
-def decimals(size: float) -> int:
-    """Decimal places that make DIGITS digits of a score of that size, sign aside."""
-    return DIGITS if size < 1e-30 else DIGITS - 1 - math.floor(math.log10(size))
+def rounded(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """One query's scores to DIGITS digits of the best one, which must be among them."""
+    return scores.astype(np.float64).round(_decimals(scores))
 
 
-def rounded(scores: NDArray[np.float32]) -> list[float]:
-    """Scores of one query as they are shown and compared, which what else was found must not change.
-
-    The best score, which is always among them, says to how many places. A negative one that is larger,
-    sign aside, has fewer: its last bits mean as little.
-    """
-    if not len(scores):
-        return []
+def _decimals(scores: NDArray[np.float32]) -> int:
+    """Decimal places that make DIGITS digits of the best score."""
     size = abs(float(scores.max()))
-    places = decimals(size)
-    return [round(score, places if abs(score) <= size else decimals(abs(score))) for score in scores.tolist()]
-
-
-def recall(found: Sequence[NDArray[np.int64]], truth: Sequence[NDArray[np.int64]]) -> float:
-    """Mean share of the true rows of each query that were found."""
-    return float(np.mean([len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, truth, strict=True)]))
+    return DIGITS if size < 1e-30 else DIGITS - 1 - math.floor(math.log10(size))
