@@ -62,7 +62,8 @@ class Batcher:
             raise RequestError(503, f"too busy: {self._num_waiting} queries are waiting; try again")
         waiting = _Waiting(queries, k, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
-        self._count_waiting(len(queries))
+        self._num_waiting += len(queries)
+        metrics.WAITING.set(self._num_waiting)
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
         return await waiting.found
@@ -79,10 +80,11 @@ class Batcher:
         size = 0
         while self._queue and size < self._max_batch:
             waiting = self._queue.popleft()
-            self._count_waiting(-len(waiting.queries))
+            self._num_waiting -= len(waiting.queries)
             if not waiting.found.done():
                 batch.append(waiting)
                 size += len(waiting.queries)
+        metrics.WAITING.set(self._num_waiting)
         return batch
 
     async def _answer(self, batch: list[_Waiting], k: int) -> None:
@@ -119,10 +121,6 @@ class Batcher:
     def _cached(self, queries: Iterable[str], k: int) -> dict[str, Sequence[Hit]]:
         hits = {query: self._cache.get((query, k)) for query in queries}
         return {query: cached for query, cached in hits.items() if cached is not None}
-
-    def _count_waiting(self, change: int) -> None:
-        self._num_waiting += change
-        metrics.WAITING.set(self._num_waiting)
 
 
 def _num_bytes(hits: Sequence[Hit]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -64,4 +65,9 @@ class CountRequests:
             await self._app(scope, receive, observed)
         finally:
             path = scope["path"] if scope["path"] in self._paths else "other"
-            REQUESTS.labels(path, status).observe(time.perf_counter() - start)
+            _series(path, status).observe(time.perf_counter() - start)
+
+
+@cache
+def _series(path: str, status: int) -> Histogram:
+    return REQUESTS.labels(path, status)

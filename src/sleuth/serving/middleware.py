@@ -8,7 +8,7 @@ import hmac
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sleuth.serving.replies import RequestError, error_response
+from sleuth.serving.replies import error_response
 
 
 class BearerToken:
@@ -38,33 +38,40 @@ class BearerToken:
 
 
 class BodyLimit:
-    """Refuses bodies of more than `max_bytes` with 413, by their declared or their actual size."""
+    """Refuses bodies of more than `max_bytes` with 413. The application receives the body as one message."""
 
     def __init__(self, app: ASGIApp, max_bytes: int) -> None:
         self._app = app
         self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request. The application must turn RequestError into a response."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        reason = f"the body has more than {self._max_bytes} bytes; send fewer queries per request"
         declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdigit() and int(declared[:20]) > self._max_bytes:
+        size = int(declared[:20]) if declared.isdigit() else 0
+        body = bytearray()
+        more = True
+        while more and size <= self._max_bytes:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            size = max(size, len(body))
+            more = message.get("more_body", False)
+        if size > self._max_bytes:
+            reason = f"the body has more than {self._max_bytes} bytes; send fewer queries per request"
             await error_response(413, reason)(scope, receive, send)
             return
-        size = 0
+        whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 
-        async def counted() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._max_bytes:
-                raise RequestError(413, reason)
-            return message
+        async def receive_whole() -> Message:
+            nonlocal whole
+            message, whole = whole, None
+            return message or await receive()
 
-        await self._app(scope, receive if declared else counted, send)
+        await self._app(scope, receive_whole, send)
 
 
 class Deadline:
@@ -79,21 +86,26 @@ class Deadline:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        task = asyncio.current_task()
+        assert task is not None
+        reason = f"not answered within {self._seconds:g} s; try again"
+        timer = asyncio.get_running_loop().call_later(self._seconds, task.cancel, reason)
         started = False
 
         async def observed(message: Message) -> None:
             nonlocal started
             if not started:
                 started = True
-                timeout.reschedule(None)  # a stream may take longer
+                timer.cancel()  # a stream may take longer
             await send(message)
 
         try:
-            async with asyncio.timeout(self._seconds) as timeout:
-                await self._app(scope, receive, observed)
-        except (TimeoutError, asyncio.CancelledError) as error:
-            is_late = timeout.expired()
-            if started or (isinstance(error, TimeoutError) and not is_late):
+            await self._app(scope, receive, observed)
+        except asyncio.CancelledError as error:
+            if started:
                 raise
-            reason = f"not answered within {self._seconds:g} s" if is_late else "the server is shutting down"
-            await error_response(503, f"{reason}; try again", {"Connection": "close"})(scope, receive, send)
+            if error.args != (reason,):
+                reason = "the server is shutting down; try again"
+            await error_response(503, reason, {"Connection": "close"})(scope, receive, send)
+        finally:
+            timer.cancel()

@@ -36,7 +36,7 @@ MAX_CONNECTIONS = 4096
 """Connections per worker; uvicorn answers the others with a plain 503."""
 KEEP_ALIVE_S = 75
 """Seconds an idle connection stays open: longer than the pause between two turns of a rollout."""
-GC_THRESHOLD = 10_000
+GC_THRESHOLD = 50_000
 """Allocations between two garbage collections."""
 GRACE_S = 30
 """Seconds that requests get to finish after a signal."""
