@@ -58,7 +58,6 @@ def test_bad_requests_are_refused(body: bytes, status: int, words: str):
     assert caught.value.status == status
     assert words in str(caught.value)
     assert len(str(caught.value)) < 250
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +114,7 @@ def test_response_bytes():
     scored = b'{"document":' + document + b',"score":1.5}'
     assert write_reply([hits, []], with_scores=True) == b'{"result":[[' + scored + b"],[]]}"
     assert write_reply([], with_scores=True) == b'{"result":[]}'
-
-
-def test_error_is_one_line():
-    assert json.loads(write_error("a\n b")) == {"error": "a b"}
+    assert write_error("a\n b") == b'{"error":"a b"}'
 
 
 @pytest.mark.parametrize(

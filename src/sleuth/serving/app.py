@@ -18,9 +18,9 @@ from starlette.types import Receive, Scope, Send
 from sleuth import __version__
 from sleuth.errors import SleuthError
 from sleuth.retrievers.base import Retriever
-from sleuth.serving import metrics
 from sleuth.serving.batcher import Batcher
 from sleuth.serving.limits import MAX_QUERIES, MAX_TOP_K, Limits
+from sleuth.serving.metrics import CountRequests, show_metrics
 from sleuth.serving.middleware import BearerToken, BodyLimit, Deadline
 from sleuth.serving.replies import RequestError, error_response, json_response
 from sleuth.serving.wire import read_request, write_reply
@@ -31,43 +31,24 @@ PATHS = ("/retrieve", "/health", "/info", "/metrics")
 def build_app(retriever: Retriever, limits: Limits) -> Starlette:
     """The application over an opened retriever."""
     batcher = Batcher(retriever, limits.max_batch, limits.max_waiting, limits.cache_bytes)
-    facts = {
-        "server": "sleuth",
-        "version": __version__,
-        "ready": True,
-        "retriever": retriever.identity(),
-        "limits": {
-            "topk": limits.top_k,
-            "max_topk": MAX_TOP_K,
-            "max_queries": MAX_QUERIES,
-            "max_body_bytes": limits.max_body_bytes,
-        },
-    }
-    info_json = msgspec.json.encode(facts)
-
-    async def health(_: Request) -> Response:
-        return json_response(b'{"status":"ready"}')
-
-    async def info(_: Request) -> Response:
-        return json_response(info_json)
-
-    async def show_metrics(_: Request) -> Response:
-        return Response(metrics.render(), media_type=metrics.CONTENT_TYPE)
+    bounds = {"topk": limits.top_k, "max_topk": MAX_TOP_K, "max_queries": MAX_QUERIES}
+    bounds["max_body_bytes"] = limits.max_body_bytes
+    about = {"server": "sleuth", "version": __version__, "retriever": retriever.identity(), "limits": bounds}
 
     app = Starlette(
         routes=[
             Route("/retrieve", Retrieve(batcher, limits.top_k), methods=["POST"]),
-            Route("/health", health),
-            Route("/info", info),
+            Route("/health", json_response(b'{"status":"ready"}'), methods=["GET"]),
+            Route("/info", json_response(msgspec.json.encode(about)), methods=["GET"]),
             Route("/metrics", show_metrics),
         ],
         middleware=[
-            Middleware(metrics.CountRequests, PATHS),
+            Middleware(CountRequests, PATHS),
             Middleware(Deadline, limits.timeout_s),
             *([Middleware(BearerToken, limits.token, ("/health",))] if limits.token else []),
             Middleware(BodyLimit, limits.max_body_bytes),
         ],
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers=dict.fromkeys((RequestError, SleuthError, HTTPException, Exception), on_error),
     )
     app.router.redirect_slashes = False
     return app
@@ -87,35 +68,18 @@ class Retrieve:
         await json_response(write_reply(found, with_scores=with_scores))(scope, receive, send)
 
 
-async def _on_request_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestError)
-    return error_response(error.status, str(error))
-
-
-async def _on_failure(_: Request, error: Exception) -> Response:
-    return error_response(503, str(error))
-
-
-async def _on_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    reason = {
-        404: f"no such route; there are {', '.join(PATHS)}",
-        405: f"{request.method} is not allowed here",
-    }
-    return error_response(
-        error.status_code, reason.get(error.status_code, error.detail), dict(error.headers or {})
-    )
-
-
-async def _on_crash(_: Request, __: Exception) -> Response:
-    # The traceback goes to the log only: it may show paths or queries.
-    return error_response(500, "internal error; the traceback is in the server's log")
-
-
-EXCEPTION_HANDLERS = {
-    RequestError: _on_request_error,
-    SleuthError: _on_failure,
-    HTTPException: _on_http_error,
-    Exception: _on_crash,
-}
-"""One JSON line for every error."""
+async def on_error(request: Request, error: Exception) -> Response:
+    """One JSON line for any error. The traceback of a crash goes to the log only: it may show paths or queries."""
+    match error:
+        case RequestError():
+            return error_response(error.status, str(error))
+        case SleuthError():
+            return error_response(503, str(error))
+        case HTTPException(status_code=404):
+            return error_response(404, f"no such route; there are {', '.join(PATHS)}")
+        case HTTPException():
+            return error_response(
+                error.status_code, f"{request.method} is not allowed here", dict(error.headers or {})
+            )
+        case _:
+            return error_response(500, "internal error; the traceback is in the server's log")

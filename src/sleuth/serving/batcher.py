@@ -33,7 +33,7 @@ class _Waiting:
 
     queries: Sequence[str]
     k: int
-    found: asyncio.Future[Found]
+    found: asyncio.Future[list[Sequence[Hit]]]
 
 
 class Batcher:
@@ -48,7 +48,7 @@ class Batcher:
         self._num_waiting = 0
         self._worker: asyncio.Task[None] | None = None
 
-    async def search(self, queries: Sequence[str], k: int) -> Found:
+    async def search(self, queries: Sequence[str], k: int) -> list[Sequence[Hit]]:
         """The best k passages for each query.
 
         Raises RequestError 503 if the queue is full, and whatever the retriever raises. A request larger than the
@@ -124,7 +124,5 @@ class Batcher:
 
 
 def _num_bytes(hits: Sequence[Hit]) -> int:
-    """Memory that hits take, about."""
-    passages = (hit.passage for hit in hits)
-    texts = sum(getsizeof(p.text) + getsizeof(p.title) + getsizeof(p.id) + _OVERHEAD for p in passages)
-    return texts + _OVERHEAD
+    """Approximate memory of hits: their texts, and about 250 bytes for each passage and for the list."""
+    return 250 + sum(250 + getsizeof(hit.passage.text) + getsizeof(hit.passage.title) for hit in hits)

@@ -54,11 +54,9 @@ class Document:
 
 def build_server(retriever: Retriever, passages: Passages) -> MCPServer[object]:
     """An MCP server with both tools over one index."""
+    usage = "Search passages with plain words, then fetch those that look relevant."
     server: MCPServer[object] = MCPServer(
-        "sleuth",
-        instructions="Search passages with plain words, then fetch those that look relevant.",
-        version=__version__,
-        log_level="WARNING",
+        "sleuth", instructions=usage, version=__version__, log_level="WARNING"
     )
     read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
@@ -71,8 +69,7 @@ def build_server(retriever: Retriever, passages: Passages) -> MCPServer[object]:
             (hits,) = retriever.search([query], TOP_K)
         except RetrievalError as error:
             raise ToolError(str(error)) from error
-        found = (hit.passage for hit in hits)
-        return SearchResult([Found(passage.id, passage.title, url_of(passage.id)) for passage in found])
+        return SearchResult([Found(p.id, p.title, url_of(p.id)) for p in (hit.passage for hit in hits)])
 
     @server.tool(annotations=read_only, structured_output=True)
     def fetch(id: str) -> Document:  # noqa: A002 - the argument's name is part of the contract

@@ -8,35 +8,34 @@ from __future__ import annotations
 
 import os
 import time
-from functools import cache
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import prometheus_client as prometheus
 from prometheus_client.multiprocess import MultiProcessCollector
-from prometheus_client.registry import REGISTRY
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-REQUESTS = Histogram(
+REQUESTS = prometheus.Histogram(
     "sleuth_request_seconds",
     "time from a request's head to the end of its response, by route and status",
     ("path", "status"),
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
 )
-QUERIES = Counter("sleuth_queries", "queries of valid requests")
-SEARCHED = Counter("sleuth_searched", "distinct queries that the retriever searched; the others were cached")
-SEARCHES = Counter("sleuth_batches", "calls of the retriever")
-WAITING = Gauge("sleuth_waiting_queries", "queries waiting to be searched", multiprocess_mode="livesum")
+QUERIES = prometheus.Counter("sleuth_queries", "queries of valid requests")
+SEARCHED = prometheus.Counter("sleuth_searched", "queries searched; the others were cached or duplicates")
+SEARCHES = prometheus.Counter("sleuth_batches", "calls of the retriever")
+WAITING = prometheus.Gauge("sleuth_waiting_queries", "queries in the queue", multiprocess_mode="livesum")
 
 
-def render() -> bytes:
-    """All metrics, summed over the workers."""
-    registry: CollectorRegistry = REGISTRY
+async def show_metrics(_: Request) -> Response:
+    """A response with all metrics, summed over the workers."""
+    registry = prometheus.REGISTRY
     if FOLDER_VARIABLE in os.environ:
-        registry = CollectorRegistry()
+        registry = prometheus.CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
+    return Response(prometheus.generate_latest(registry), media_type=prometheus.CONTENT_TYPE_LATEST)
 
 
 class CountRequests:
@@ -65,9 +64,4 @@ class CountRequests:
             await self._app(scope, receive, observed)
         finally:
             path = scope["path"] if scope["path"] in self._paths else "other"
-            _series(path, status).observe(time.perf_counter() - start)
-
-
-@cache
-def _series(path: str, status: int) -> Histogram:
-    return REQUESTS.labels(path, status)
+            REQUESTS.labels(path, status).observe(time.perf_counter() - start)

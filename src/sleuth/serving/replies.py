@@ -5,9 +5,6 @@ from __future__ import annotations
 import msgspec
 from starlette.responses import Response
 
-RETRY_AFTER_S = "1"
-"""Seconds after which a client may retry a 503."""
-
 
 class RequestError(Exception):
     """A request that gets an error response; the text is one line for the client."""
@@ -24,9 +21,9 @@ def write_error(reason: str) -> bytes:
 
 
 def json_response(content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A response with JSON `content`. A 503 carries Retry-After, since known clients retry it."""
+    """A response with JSON `content`. A 503 asks the client to retry after a second."""
     if status == 503:
-        headers = {"Retry-After": RETRY_AFTER_S, **(headers or {})}
+        headers = {"Retry-After": "1", **(headers or {})}
     return Response(content, status, headers, media_type="application/json")
 
 

@@ -36,8 +36,6 @@ MAX_CONNECTIONS = 4096
 """Connections per worker; uvicorn answers the others with a plain 503."""
 KEEP_ALIVE_S = 75
 """Seconds an idle connection stays open: longer than the pause between two turns of a rollout."""
-GC_THRESHOLD = 50_000
-"""Allocations between two garbage collections."""
 GRACE_S = 30
 """Seconds that requests get to finish after a signal."""
 
@@ -81,7 +79,13 @@ def serve(
         uvicorn.Server(_config(partial(_build_app, retriever, limits))).run(sockets=[listening])
         return
     del retriever  # each worker opens its own
-    _supervise(_config(partial(_open_app, open_retriever, limits, identity), workers), listening)
+    with tempfile.TemporaryDirectory(prefix="sleuth-metrics-") as folder:
+        os.environ[FOLDER_VARIABLE] = folder
+        config = _config(partial(_open_app, open_retriever, limits, identity), workers)
+        supervisor = Multiprocess(config, sockets=[listening])
+        supervisor.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise RetrievalError("a worker could not open the index; the server stopped")
 
 
 def _opened(open_retriever: Open) -> Retriever:
@@ -99,7 +103,7 @@ def _build_app(retriever: Retriever, limits: Limits) -> Starlette:
     app = build_app(retriever, limits)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GC_THRESHOLD)
+    gc.set_threshold(50_000)
     return app
 
 
@@ -118,15 +122,6 @@ def _config(factory: Callable[[], Starlette], workers: int = 1) -> uvicorn.Confi
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=GRACE_S,
     )
-
-
-def _supervise(config: uvicorn.Config, listening: socket.socket) -> None:
-    with tempfile.TemporaryDirectory(prefix="sleuth-metrics-") as folder:
-        os.environ[FOLDER_VARIABLE] = folder
-        supervisor = Multiprocess(config, sockets=[listening])
-        supervisor.run()
-    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
-        raise RetrievalError("a worker could not open the index; the server stopped")
 
 
 def _open_app(open_retriever: Open, limits: Limits, identity: dict[str, str]) -> Starlette:

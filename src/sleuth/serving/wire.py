@@ -65,7 +65,7 @@ def read_request(body: bytes, top_k: int) -> tuple[list[str], int, bool]:
         raise RequestError(422, "send either queries, a list of texts, or query, one text")
     if request.query is not None and not request.query.strip():
         raise RequestError(422, "query is empty")
-    queries = request.queries if request.queries is not None else [str(request.query)]
+    queries = [request.query] if request.query is not None else request.queries or []
     k = request.topk or request.topk_rerank or top_k
     if len(queries) * k > MAX_PASSAGES:
         raise RequestError(
