@@ -39,10 +39,9 @@ def test_a_name_that_only_resembles_a_family_gets_a_warning(name: str):
 
 
 def test_names_without_owner():
-    assert full_name("e5-base-v2") == "intfloat/e5-base-v2"
-    assert full_name("bge-small-en-v1.5") == "BAAI/bge-small-en-v1.5"
-    assert full_name("me/e5-base-v2") == "me/e5-base-v2"
-    assert full_name("unknown") == "unknown"
+    names = ("e5-base-v2", "bge-small-en-v1.5", "me/e5-base-v2", "unknown")
+    full = ["intfloat/e5-base-v2", "BAAI/bge-small-en-v1.5", "me/e5-base-v2", "unknown"]
+    assert list(map(full_name, names)) == full
 
 
 @pytest.mark.parametrize(
@@ -58,10 +57,9 @@ def test_dpr_has_two_models_and_no_unit_length(name: str):
 
 
 def test_opening_by_name():
-    assert open_encoder("minilm").name == "minilm"
-    assert open_encoder("minilm:/models/m").name == "minilm:/models/m"
+    for name in ("minilm", "minilm:/models/m", "some/model"):
+        assert open_encoder(name).name == name
     assert open_encoder("e5-base-v2") == SentenceEncoder("e5-base-v2")
-    assert open_encoder("some/model").name == "some/model"
     with pytest.raises(ConfigError, match="unknown encoder 'minilmm'; did you mean 'minilm'"):
         open_encoder("minilmm")
     with pytest.raises(ConfigError, match="unknown encoder ''"):

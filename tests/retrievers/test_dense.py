@@ -55,13 +55,6 @@ def test_no_index(tmp_path: Path, fruit: list[Passage]):
         Dense(nprobe=-1)
 
 
-def test_a_file_cut_short(index: Path, letters: Encoder):
-    file = next((index / "dense").glob("index-*/vectors.npy"))
-    file.write_bytes(file.read_bytes()[:-4])
-    with pytest.raises(RetrievalError, match=r"vectors\.npy: 252 bytes, not 256"):
-        Dense(str(index), letters).search(["a"], 1)
-
-
 def test_identity_names_what_a_ranking_depends_on(index: Path, letters: Encoder):
     identity = Dense(str(index), letters).identity()
     assert (identity["retriever"], identity["backend"], identity["num_passages"]) == ("dense", "exact", "4")

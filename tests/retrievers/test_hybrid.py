@@ -1,6 +1,5 @@
 """Words and vectors of one index together, and the retriever that an index directory gets."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,12 +26,9 @@ def test_is_the_fusion_of_words_and_vectors(index: Path, letters: Encoder):
     # Words: p3, whose title it is, before p0 and p2; vectors: p0 and p2 before p3.
     (first, *_) = hybrid.search(["b"], 3)[0]
     assert (first.passage.id, first.score) == ("p0", pytest.approx(1 / 62 + 1 / 61))
-
-
-def test_identity_names_both_parts(index: Path, letters: Encoder):
-    identity = Hybrid(str(index), letters).identity()
-    assert (identity["retriever"], identity["k"]) == ("hybrid", "60")
-    assert (identity["0.retriever"], identity["1.retriever"]) == ("bm25", "dense")
+    identity = hybrid.identity()
+    found = [identity[f"{part}retriever"] for part in ("", "0.", "1.")]
+    assert (found, identity["k"]) == (["hybrid", "bm25", "dense"], "60")
 
 
 def test_vectors_of_other_passages_than_the_words(index: Path, letters: Encoder):
@@ -58,15 +54,10 @@ def test_bad_settings():
         Hybrid().search(["a"], 1)
 
 
-@pytest.fixture
-def opened_letters(monkeypatch: pytest.MonkeyPatch, letters: Encoder) -> None:
-    """The encoder that the index names, which no name opens."""
-    opener: Callable[[str], Encoder] = lambda name: letters  # noqa: E731
-    monkeypatch.setattr("sleuth.retrievers.dense.open_encoder", opener)
-
-
-@pytest.mark.usefixtures("opened_letters")
-def test_an_index_is_searched_by_all_it_holds(index: Path, tmp_path: Path, fruit: list[Passage]):
+def test_an_index_is_searched_by_all_it_holds(
+    index: Path, tmp_path: Path, fruit: list[Passage], letters: Encoder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sleuth.retrievers.dense.open_encoder", lambda name: letters)
     build_index(fruit, tmp_path / "words")
     assert isinstance(open_retriever(index), Hybrid)
     assert isinstance(open_retriever(tmp_path / "words"), BM25)

@@ -1,7 +1,5 @@
 """A real, if untrained, cross-encoder: a BERT of one layer over the letters."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,26 +8,12 @@ from sleuth.encoders.cross_encoder import CrossEncoder
 from sleuth.errors import ConfigError, EngineError, RetrievalError
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.retrievers.base import Retriever, check_k
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.rerank import Rerank
-from sleuth.types import Hit, Passage, Question
+from sleuth.types import Passage, Question
 from support.cross_encoder import save_cross_encoder
-
-
-@dataclass(frozen=True)
-class Fixed(Retriever):
-    """Always the same passages, whose text is their id repeated."""
-
-    ids: str
-    asked: tuple[list[int], ...] = ()
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        if self.asked:
-            self.asked[0].append(k)
-        hits = [Hit(Passage(name, "", f"{name} {name}"), 9.0 - i) for i, name in enumerate(self.ids)]
-        return [hits[: check_k(k)] if query else [] for query in queries]
+from support.fixed_retriever import Fixed
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +94,8 @@ def test_identity_and_json(model: CrossEncoder):
     recipe = load_recipe("eval-rar/cpu").but(retriever=rerank)
     assert Recipe.from_dict(recipe.to_dict()).retriever == rerank
     identity = Rerank(GivenParagraphs(), model).identity()
-    assert (identity["retriever"], identity["model"], identity["of.retriever"]) == (
-        "rerank",
-        model.model,
-        "given",
-    )
+    found = [identity[name] for name in ("retriever", "model", "of.retriever")]
+    assert found == ["rerank", model.model, "given"]
 
 
 def test_an_encoder_without_a_trained_output_is_refused(tmp_path: Path):

@@ -30,17 +30,17 @@ class Encoder(ABC):
     def name(self) -> str:
         """Name by which sleuth.encoders.by_name.open_encoder finds this encoder."""
 
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """D. Raises EngineError if the encoder cannot be loaded, or its vectors cannot be stored."""
-
     @abstractmethod
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of texts without any prefix, [N, D] float32; the rows have length 1 if `normalised`.
 
         An empty text may give the zero vector. Raises EngineError if the encoder cannot be loaded.
         """
+
+    @property
+    def dimension(self) -> int:
+        """D. Raises EngineError if the encoder cannot be loaded, or its vectors cannot be stored."""
+        return int(self.encode([""]).shape[1])
 
     @property
     def normalised(self) -> bool:

@@ -16,10 +16,10 @@ _BGE_CHINESE = "为这个句子生成表示以用于检索相关文章："
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Encoders that share prefixes and similarity. The last part of a name, lower-cased, must match entirely."""
+    """Encoders that share prefixes and similarity."""
 
     pattern: str
-    """Regular expression."""
+    """Regular expression for the last part of a name, in lower case."""
     owner: str
     """Hugging Face owner of names given without one."""
     query_prefix: str = ""
@@ -29,7 +29,7 @@ class Family:
     joint: str = "\n"
     """Text between a passage's title and body."""
     query_model: tuple[str, str] = ("", "")
-    """(old, new) parts of the passage model's name that give the query model's name."""
+    """(old, new) parts of the passage model's name that give the query model's."""
 
 
 FAMILIES = (

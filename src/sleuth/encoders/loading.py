@@ -6,11 +6,11 @@ The engines use it too.
 from __future__ import annotations
 
 import socket
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlparse
+from urllib.request import getproxies
 
 from sleuth.errors import EngineError
 
@@ -61,8 +61,7 @@ def hub_answers() -> bool:
     from huggingface_hub import constants
 
     try:
-        host = urllib.parse.urlparse(constants.ENDPOINT).hostname
-        return bool(urllib.request.getproxies() or socket.getaddrinfo(host, 443))
+        return bool(getproxies() or socket.getaddrinfo(urlparse(constants.ENDPOINT).hostname, 443))
     except OSError:
         return False
 

@@ -38,17 +38,12 @@ class MiniLM(Encoder):
         """ "minilm", with the folder if it is not the package's."""
         return f"minilm:{self.folder}" if self.folder else "minilm"
 
-    @property
-    def dimension(self) -> int:
-        """384, or the hidden size of the model in `folder`."""
-        return int(load(self.folder)[1].config.hidden_size)
-
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """[N, 384]. A text has the same vector in every batch, up to rounding."""
         tokenizer, model = load(self.folder)
         import torch
 
-        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        rows = np.zeros((len(texts), model.config.hidden_size), dtype=np.float32)
         # Sorted by length, since padding makes every text of a batch cost as much as the longest.
         order = sorted(range(len(texts)), key=lambda i: -len(texts[i]))
         for start in range(0, len(texts), _BATCH):

@@ -6,7 +6,7 @@ Pooling and normalisation come with the model's files. Code in a model's reposit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -46,14 +46,9 @@ class SentenceEncoder(Checked, Encoder):
         return full_name(self.model)
 
     @property
-    def dimension(self) -> int:
-        """D. Loads the model."""
-        return int(self.encode([""]).shape[1])
-
-    @property
     def normalised(self) -> bool:
         """`normalise` if set, else as the family; an unknown model is compared by cosine."""
-        return self._family.normalised
+        return self._family.normalised if self.normalise is None else self.normalise
 
     @property
     def remark(self) -> str:
@@ -64,14 +59,7 @@ class SentenceEncoder(Checked, Encoder):
 
     @property
     def _family(self) -> Family:
-        """The model's family with the values set here."""
-        given = {
-            "query_prefix": self.query_prefix,
-            "passage_prefix": self.passage_prefix,
-            "normalised": self.normalise,
-        }
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return replace(family_of(self.model) or Family("", ""), **changes)
+        return family_of(self.model) or Family("", "")
 
     @property
     def _query_name(self) -> str:
@@ -86,13 +74,13 @@ class SentenceEncoder(Checked, Encoder):
 
     def encode_queries(self, queries: Sequence[str]) -> NDArray[np.float32]:
         """Vectors by the query model with the query prefix, [N, D]."""
-        prefix = self._family.query_prefix
+        prefix = self._family.query_prefix if self.query_prefix is None else self.query_prefix
         return self._vectors(self._query_name, [prefix + query for query in queries])
 
     def encode_passages(self, passages: Sequence[Passage]) -> NDArray[np.float32]:
         """Vectors of passage prefix, title and text, [N, D]."""
-        family = self._family
-        return self._vectors(self.name, [family.passage_prefix + joined(p, family.joint) for p in passages])
+        prefix = self._family.passage_prefix if self.passage_prefix is None else self.passage_prefix
+        return self._vectors(self.name, [prefix + joined(p, self._family.joint) for p in passages])
 
     def _vectors(self, name: str, texts: Sequence[str]) -> NDArray[np.float32]:
         # One extra text, so that an empty list has a width as well.

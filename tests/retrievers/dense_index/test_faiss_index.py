@@ -114,12 +114,9 @@ def test_more_lists_are_probed_if_the_first_hold_too_few(approximate: Path, lett
         assert len({hit.passage.id for hit in hits}) == k
 
 
-def test_number_of_lists():
+def test_factory_strings():
     counts = (1, 31, 64, 200_000, 1_000_000, 21_015_324)
     assert [num_lists(count) for count in counts] == [1, 1, 2, 2048, 4096, 16384]
-
-
-def test_factory_strings_fit_the_dimension():
     assert factory("ivf-sq8", 64, 7) == "IVF2,SQ8"
     made = [factory("pq-sq8", 64, dimension) for dimension in (768, 384, 6, 7)]
     assert made == [f"IVF2,PQ{size}x4fs,Refine(SQ8)" for size in (192, 96, 2, 7)]

@@ -29,16 +29,15 @@ def test_the_disk_that_vectors_take(
     if backend != "exact":
         pytest.importorskip("faiss")
     seen = []
+    publish = dense_build.publish
 
     def published(*arguments: object) -> object:
         seen.append(sum(path.stat().st_size for path in (tmp_path / "dense").rglob("*.*")))
         return publish(*arguments)
 
-    publish = dense_build.publish
     monkeypatch.setattr(dense_build, "publish", published)
     names = np.random.default_rng(0).choice(list("abcdefgh"), (20_000, 5))
     build_index([Passage(str(i), "", "".join(row)) for i, row in enumerate(names)], tmp_path)
-    build_dense = dense_build.build_dense
-    build_dense(tmp_path, letters, backend=backend)
+    dense_build.build_dense(tmp_path, letters, backend=backend)
     forecast = forecast_vectors(20_000, letters.dimension, backend).disk
     assert seen[0] / 1.2 <= forecast <= 2 * seen[0]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.bm25_index.update import delete_passages
 from sleuth.retrievers.dense_index.index import OpenDense, verify_vectors
 
 
@@ -57,9 +56,3 @@ def test_damaged_manifests(index: Path, change: dict[str, object], message: str)
     for way in (verify_vectors, OpenDense):
         with pytest.raises(RetrievalError, match=message):
             way(index)
-
-
-def test_vectors_of_other_passages(index: Path):
-    delete_passages(["p1"], index)
-    with pytest.raises(RetrievalError, match="of other passages than its words"):
-        OpenDense(index)

@@ -35,6 +35,7 @@ def test_gold_stays_and_gets_its_contradictions(answers: str):
         assert found.pop("g") == GOLD.text
         assert found.pop("o") == OTHER.text  # no gold passage: never denied, though it names the answer
         assert found == {f"g#contradiction-{i}": denied for i in range(1, count + 1)}
+    assert [name for name, _ in shown(answers, 2, "other")] == ["o", "g"]  # the file has no wrong answer
 
 
 def test_contradictions_come_before_the_gold_passage_for_some_questions_only(answers: str):
@@ -45,10 +46,6 @@ def test_contradictions_come_before_the_gold_passage_for_some_questions_only(ans
         assert abs(ids.index("g") - ids.index("g#contradiction-1")) <= 2
         places.add(ids.index("g") < ids.index("g#contradiction-1"))
     assert places == {True, False}
-
-
-def test_a_question_without_a_wrong_answer_is_left_as_it_is(answers: str):
-    assert [name for name, _ in shown(answers, 2, "other")] == ["o", "g"]
 
 
 @pytest.mark.parametrize(
@@ -67,21 +64,15 @@ def test_a_question_without_a_wrong_answer_is_left_as_it_is(answers: str):
 def test_the_answer_is_replaced_as_a_whole(text: str, golds: tuple[str, ...], expected: str | None):
     made = contradiction(Passage("p", "T", text), golds, "Oslo")
     assert (made.text if made else None) == expected
-
-
-def test_backslashes_in_the_wrong_answer_are_plain_text():
     made = contradiction(Passage("p", "T", "x is y"), ("y",), r"\1 \g<0>")
     assert made is not None
-    assert made.text == r"x is \1 \g<0>"
+    assert made.text == r"x is \1 \g<0>"  # no template
 
 
 def test_identity_changes_with_the_wrong_answers(answers: str):
     before = Contradicting(AllGiven(), 1, answers).identity()
-    assert (before["retriever"], before["count"], before["of.retriever"]) == (
-        "contradicting",
-        "1",
-        "given-all",
-    )
+    found = [before[name] for name in ("retriever", "count", "of.retriever")]
+    assert found == ["contradicting", "1", "given-all"]
     Path(answers).write_text('{"dataset": "d", "id": "q", "answer": "Rome"}\n')
     assert Contradicting(AllGiven(), 1, answers).identity()["answers"] != before["answers"]
     assert Contradicting(AllGiven(), 0).identity()["answers"] == ""

@@ -59,4 +59,5 @@ def _first_stage(arguments: argparse.Namespace) -> Retriever:
 
     settings = [f"retriever={name}", *(f"retriever.{setting}" for setting in arguments.set)]
     placed: Retriever = load_recipe("rag").with_settings(settings).retriever.at(arguments.index)
+    placed.open()
     return placed

@@ -1,0 +1,22 @@
+"""A retriever that always finds the same passages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sleuth.retrievers.base import Retriever, check_k
+from sleuth.types import Hit, Passage
+
+
+@dataclass(frozen=True)
+class Fixed(Retriever):
+    """Passages with one-letter ids, whose text is the id twice; an empty query finds nothing."""
+
+    ids: str
+    asked: tuple[list[int], ...] = ()
+    """A list that gets the k of every search."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        for log in self.asked:
+            log.append(k)
+        hits = [Hit(Passage(name, "", f"{name} {name}"), 9.0 - i) for i, name in enumerate(self.ids)]
+        return [hits[: check_k(k)] if query else [] for query in queries]
