@@ -8,6 +8,7 @@ from typing import Any
 
 _SHARED: dict[str, dict[str, Any]] = {
     "recipe": {"help": "recipe name such as eval-rar/cpu, .py file, saved JSON or run folder"},
+    "--recipe": {"metavar": "NAME", "help": "recipe to follow"},
     "--set": {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "override a setting"},
     "--model": {"default": "", "metavar": "M", "help": "model name, folder or openai:<url>#<model>"},
     "--index": {"default": "", "metavar": "DIR", "help": "an index built by 'sleuth index'"},
@@ -17,7 +18,7 @@ _SHARED: dict[str, dict[str, Any]] = {
 }
 
 
-def add_shared(parser: argparse.ArgumentParser, *names: str, **changes: Any) -> None:
+def add_shared(parser: argparse._ActionsContainer, *names: str, **changes: Any) -> None:
     """Add the named arguments. `changes`, such as a default, apply to each of them."""
     for name in names:
         flags = ("-o", name) if name == "--output" else (name,)

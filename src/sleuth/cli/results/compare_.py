@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import PIPE_WIDTH, as_written, print_json, print_table, warn
 
 if TYPE_CHECKING:
@@ -18,20 +19,15 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="evaluation folders, or runs that hold one"
-    )
-    parser.add_argument(
-        "--anyway",
-        action="store_true",
-        help="compare even where settings that must agree differ; the table is stamped",
-    )
-    parser.add_argument(
-        "--each-seed", action="store_true", help="a column for every run, even those that differ by seed only"
-    )
+    runs = "evaluation folders, or runs that hold one"
+    anyway = "compare even where settings that must agree differ; the table is stamped"
+    each_seed = "a column for every run, even those that differ by seed only"
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help=runs)
+    parser.add_argument("--anyway", action="store_true", help=anyway)
+    parser.add_argument("--each-seed", action="store_true", help=each_seed)
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report for the browser as well")
     formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--json", action="store_true", help="machine-readable output")
+    add_shared(formats, "--json")
     formats.add_argument("--markdown", action="store_true", help="print a Markdown table")
     formats.add_argument("--latex", action="store_true", help="print a LaTeX table (booktabs)")
 

@@ -9,6 +9,7 @@ import argparse
 import math
 from pathlib import Path
 
+from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_json, print_table
 
 
@@ -23,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     score = actions.add_parser("score", help="accuracy of a judge on labelled pairs")
     score.add_argument("judge", help="lexical, small, openai:<url>#<model>, or a classifier's folder or name")
     score.add_argument("data", nargs="+", type=Path, metavar="PAIRS.jsonl")
-    score.add_argument("--json", action="store_true", help="machine-readable output")
+    add_shared(score, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

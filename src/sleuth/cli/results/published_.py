@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", type=Path, metavar="RUN", help="place a finished evaluation folder among them"
     )
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:

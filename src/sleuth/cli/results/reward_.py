@@ -65,9 +65,8 @@ UNSCORED: dict[str, Any] = {"total": None, "parts": {}, "answer": None, "valid":
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     add_shared(parser, "recipe", "--set")
-    parser.add_argument(
-        "--input", required=True, type=Path, metavar="FILE.jsonl", help="transcripts, one a line"
-    )
+    rows = "transcripts, one a line"
+    parser.add_argument("--input", required=True, type=Path, metavar="FILE.jsonl", help=rows)
     add_shared(parser, "--json", help="one JSON line for each row")
 
 
@@ -101,16 +100,9 @@ def _row(number: int, result: dict[str, Any]) -> list[str]:
     return [str(number), figure, shown, str(result["answer"]), str(result.get("why", ""))]
 
 
-def _known(row: Transcript) -> Any:
-    """Probe answers and entailment that the row brings."""
-    from sleuth.rewards.base import Known
-
-    rationale, evidence = (row.probes.rationale, row.probes.evidence) if row.probes else (None, None)
-    return Known(rationale, evidence, row.entailment)
-
-
 def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
     """One row's result. Raises DataError naming file, line, field and reason."""
+    from sleuth.rewards.base import Known
     from sleuth.rollouts.transcript import read_transcript
     from sleuth.types import Passage, Question
 
@@ -131,19 +123,16 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
         trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
         # Rewards that draw lots do so by the seed; without one of its own every row would share one draw.
         trajectory = replace(trajectory, seed=zlib.crc32(line))
-        (score,) = recipe.reward.given(_known(row)).score([trajectory])
+        probes = row.probes or Probes()
+        known = Known(probes.rationale, probes.evidence, row.entailment)
+        (score,) = recipe.reward.given(known).score([trajectory])
     except SleuthError as error:
         raise DataError(f"{where}: {error}") from error
     if score.invalid or not math.isfinite(score.total):
         raise DataError(f"{where}: the reward could not be computed: {score.invalid or score.total}")
-    result: dict[str, Any] = {
-        "total": score.total,
-        "parts": score.parts,
-        "answer": trajectory.answer,
-        "valid": not trajectory.malformed,
-    }
-    if trajectory.malformed:
-        result["why"] = trajectory.malformed
+    fault = trajectory.malformed
+    result: dict[str, Any] = {"total": score.total, "parts": score.parts, "answer": trajectory.answer}
+    result |= {"valid": not fault} | ({"why": fault} if fault else {})
     if recipe.reward.by_step:
         steps = [{"action": s.action, **s.parts, "weights": s.weights} for s in score.steps]
         result |= {"parts": steps, "steps": steps}

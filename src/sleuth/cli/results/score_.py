@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_json, print_table, warn
 
 if TYPE_CHECKING:
@@ -23,29 +24,15 @@ _PROBLEMS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
-    parser.add_argument(
-        "--dataset", required=True, metavar="NAME", help="whose rules: hotpotqa, 2wiki, nq, …"
-    )
-    parser.add_argument(
-        "--input",
-        required=True,
-        type=Path,
-        metavar="FILE.jsonl",
-        help="rows {id?, prediction, answers} and the fields that docs/evaluation.md lists",
-    )
-    parser.add_argument(
-        "--gold",
-        default="",
-        metavar="SPEC",
-        help="the questions to answer, as READER:PATH; rows need no answers",
-    )
-    parser.add_argument(
-        "--judge",
-        default="",
-        metavar="J",
-        help="score citations too: lexical, small, openai:<url>#<model>, or a classifier's folder or name",
-    )
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    dataset = "data set whose rules apply: hotpotqa, 2wiki, nq, …"
+    rows = "rows {id?, prediction, answers} and the fields that docs/evaluation.md lists"
+    gold = "the questions to answer, as READER:PATH; rows need no answers"
+    judge = "score citations too: lexical, small, openai:<url>#<model>, or a classifier's folder or name"
+    parser.add_argument("--dataset", required=True, metavar="NAME", help=dataset)
+    parser.add_argument("--input", required=True, type=Path, metavar="FILE.jsonl", help=rows)
+    parser.add_argument("--gold", default="", metavar="SPEC", help=gold)
+    parser.add_argument("--judge", default="", metavar="J", help=judge)
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,20 +48,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(scores.to_dict())
         return 0
-    rows = [
-        [
-            figure(name).label,
-            _percent(mean.value),
-            f"{_percent(mean.low)} to {_percent(mean.high)}",
-            str(mean.n),
-        ]
-        for name, mean in scores.file.means.items()
-    ]
+    rows = []
+    for name, mean in scores.file.means.items():
+        interval = f"{_percent(mean.low)} to {_percent(mean.high)}"
+        rows.append([figure(name).label, _percent(mean.value), interval, str(mean.n)])
     print_table(["measure", "%", "95 % interval", "n"], rows, title=_title(scores))
     for title, figures in scores.file.figures.items():
-        print_table(
-            [title, ""], [[name.replace("_", " "), _number(value)] for name, value in figures.items()]
-        )
+        rows = [[name.replace("_", " "), _number(value)] for name, value in figures.items()]
+        print_table([title, ""], rows)
     return 0
 
 

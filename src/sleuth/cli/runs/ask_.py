@@ -20,17 +20,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     parser.add_argument("question")
     add_shared(parser, "--index")
-    parser.add_argument(
-        "--passages", metavar="SRC", help="passages of the question: a .jsonl file, a document or a folder"
-    )
+    given = "passages of the question: a .jsonl file, a document or a folder"
+    parser.add_argument("--passages", metavar="SRC", help=given)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--run", type=Path, metavar="RUN", help="a run folder with a trained model")
-    source.add_argument(
-        "--model", default="", metavar="M", help="model name, folder, or openai:<url>#<model>"
-    )
-    parser.add_argument(
-        "--recipe", metavar="NAME", help="recipe to follow (default: the run's, else eval-rar/cpu)"
-    )
+    add_shared(source, "--model")
+    add_shared(parser, "--recipe", help="recipe to follow (default: the run's, else eval-rar/cpu)")
     add_shared(parser, "--set", "--json")
 
 

@@ -11,13 +11,11 @@ from sleuth.cli.runs.evaluating import add_arguments, open_all
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     add_arguments(parser)
-    parser.add_argument(
-        "--kind", required=True, metavar="K", help="noise, paraphrase, missing-gold or contradiction"
-    )
+    kinds = "noise, paraphrase, missing-gold or contradiction"
+    pool = "index that noise is drawn from (default: the recipe's own)"
+    parser.add_argument("--kind", required=True, metavar="K", help=kinds)
     parser.add_argument("--levels", default="", metavar="0,2,4", help="levels to evaluate; 0 always is")
-    parser.add_argument(
-        "--pool", default="", metavar="DIR", help="index that noise is drawn from (default: the recipe's own)"
-    )
+    parser.add_argument("--pool", default="", metavar="DIR", help=pool)
 
 
 def run(arguments: argparse.Namespace) -> int:
