@@ -52,14 +52,14 @@ def test_a_resumed_phase_cuts_only_its_own_later_rows(tmp_path: Path) -> None:
 
 
 def test_a_line_cut_short_by_a_kill_is_dropped(tmp_path: Path) -> None:
-    (tmp_path / "metrics.jsonl").write_bytes(b'{"phase":"train","step":1}\nnot json\n{"phase":"train","st')
+    (tmp_path / "metrics.jsonl").write_bytes(b'{"phase":"train","step":1}\n{"phase":"train","st')
     with RunLog(tmp_path, console=quiet()) as log:
         log.begin("train", 5, done=3)
         log.write(4, {})
     assert [row["step"] for row in rows(tmp_path)] == [1, 4]
 
 
-def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
+def test_a_second_writer_is_refused_with_the_id_of_the_first(tmp_path: Path) -> None:
     program = (
         "import sys, pathlib\n"
         "from sleuth.training.runs.log import RunLog\n"

@@ -118,7 +118,7 @@ def test_two_runs_are_bitwise_the_same_and_a_seed_changes_them(toy: Any, tmp_pat
     assert a != c
 
 
-def test_a_question_that_comes_again_is_rolled_out_anew(toy: Any, tmp_path: Path) -> None:
+def test_a_repeated_question_is_sampled_again(toy: Any, tmp_path: Path) -> None:
     toy.run(tmp_path, setup=toy.parts(ON_POLICY, questions=toy.QUESTIONS[:1]), steps=2, lr=0.0)
     first, second = (
         [t.tokens for t in TrajectoryReader(tmp_path / "rollouts" / f"step-00000{step}.jsonl")]
@@ -200,10 +200,10 @@ POINTS = [
     "sleuth.training.loop:score_all=3",
     "sleuth.training.update.spend:accumulate_gradients=8",
     "sleuth.training.update.optimiser:Optimiser.step=6",
-    "sleuth.training.runs.log:MetricsFile.write=3",
+    "sleuth.training.runs.log:RunLog.write=3",
     "sleuth.training.runs.checkpoint:save_file=1",
     "sleuth.training.runs.checkpoint:save_file=6",
-    "sleuth.training.runs.checkpoint:_sync=16",
+    "sleuth.training.runs.checkpoint:_sync=14",
     "sleuth.training.runs.checkpoint:_prune=3",
 ]
 """Where a run of six steps is killed; the last four are inside a checkpoint."""
@@ -369,7 +369,7 @@ def test_a_gradient_that_is_not_finite_is_dropped(toy: Any, tmp_path: Path) -> N
     assert "step 1: update dropped" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_what_cannot_train_is_refused_before_anything_happens(toy: Any, tmp_path: Path) -> None:
+def test_settings_that_cannot_train_are_refused_first(toy: Any, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="no questions"):
         toy.run(tmp_path, setup=toy.parts(questions=[]))
     with pytest.raises(TrainingError, match="temperature above 0"):

@@ -59,9 +59,8 @@ def test_state_restores_policy_and_reference(rank: int):
     shake(policy)
     policy.freeze_reference()
     shake(policy)
-    state = {name: tensor.clone() for name, tensor in policy.state().items()}
     other = tiny(rank)
-    other.load_state(state)
+    other.load_state(policy.state(), policy.reference)
     for reference in (False, True):
         (a,), (b,) = (compute_logprobs(p, [EPISODE], reference=reference) for p in (policy, other))
         assert torch.equal(a, b)
@@ -85,7 +84,7 @@ def test_saved_model_computes_the_same(tmp_path: Path, rank: int):
     policy = tiny(rank)
     shake(policy)
     policy.save(tmp_path / "model")
-    policy.save(tmp_path / "model")  # again: replaces, leaves nothing beside
+    policy.save(tmp_path / "model")  # again: replaces the folder, leaves nothing else
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
     ids = torch.tensor([[1, 2, 3, 4]])

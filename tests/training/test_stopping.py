@@ -8,28 +8,28 @@ import threading
 
 import pytest
 
-from sleuth.training.runs.stopping import Budget, Interrupts, asked_to_stop
+from sleuth.training.runs.stopping import Budget, asked_to_stop
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_asks_and_the_second_acts_as_before(number: signal.Signals) -> None:
-    heard: list[int] = []
-    before = signal.signal(number, lambda n, _: heard.append(n))
+    received: list[int] = []
+    before = signal.signal(number, lambda n, _: received.append(n))
     try:
-        with Interrupts() as interrupts:
-            assert not interrupts()
+        with asked_to_stop() as asked:
+            assert not asked()
             os.kill(os.getpid(), number)
-            assert interrupts()
-            assert heard == []
+            assert asked()
+            assert received == []
             os.kill(os.getpid(), number)
-            assert heard == [number]
+            assert received == [number]
     finally:
         signal.signal(number, before)
 
 
 def test_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with Interrupts():
+    with asked_to_stop():
         assert signal.getsignal(signal.SIGTERM) != before[1]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
@@ -45,8 +45,8 @@ def test_another_thread_than_the_main_one_can_train() -> None:
     found: list[bool] = []
 
     def work() -> None:
-        with Interrupts() as interrupts:
-            found.append(interrupts())
+        with asked_to_stop() as asked:
+            found.append(asked())
 
     thread = threading.Thread(target=work)
     thread.start()

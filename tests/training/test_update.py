@@ -75,8 +75,14 @@ SIGNALS = [Signal(t, (0.5 * i - 1.2,) * t.response_length) for i, t in enumerate
 
 
 def gradients(
-    policy: Policy, algorithm: object = GRPO(beta=0.0), signals: list[Signal] = SIGNALS, **options: object
+    policy: Policy,
+    algorithm: object = GRPO(beta=0.0),
+    signals: list[Signal] = SIGNALS,
+    *,
+    share_prefix: bool = True,
+    **options: object,
 ):  # type: ignore[no-untyped-def]
+    policy.forward.share_prefix = share_prefix
     for parameter in policy.trainable_parameters():
         parameter.grad = None
     figures = accumulate_gradients(policy, algorithm, signals, **options)  # type: ignore[arg-type]
@@ -147,7 +153,7 @@ def test_logprobs_are_those_of_a_plain_forward_pass(family: str, budget: int):
         assert torch.allclose(logprobs, expected_logprobs(policy, trajectory, 0.7), atol=1e-5)
 
 
-def test_what_the_world_says_carries_no_loss():
+def test_text_of_the_environment_carries_no_loss():
     policy = tiny()
     base = rollout(20, [(5, 0)], 1)
     tail = replace(base, segments=(*base.segments, Segment("world", "", (1, 2, 3))))
@@ -192,7 +198,7 @@ def test_sliding_windows_are_computed_as_plain_rows(changes: dict[str, int | Non
     torch.manual_seed(0)
     policy = Policy(MistralForCausalLM(MistralConfig(**TINY, **changes)), precision="float32")
     figures, found = gradients(policy)
-    assert obstacle in figures.obstacle
+    assert obstacle in policy.forward.obstacle
     assert figures.shared == (0.0 if obstacle else 1.0)
     assert relative(found, gradients(policy, share_prefix=False, micro_batch_tokens=1)[1]) < 1e-5
 
@@ -205,7 +211,7 @@ def test_gradient_checkpointing_computes_plain_rows_with_the_same_gradients():
         layer.self_attn.attention_dropout = 0.5  # would act in the training mode that checkpointing needs
     policy = Policy(model, precision="float32", gradient_checkpointing=True)
     figures, found = gradients(policy)
-    assert (figures.shared, figures.obstacle) == (0.0, "gradient checkpointing keeps no cache")
+    assert (figures.shared, policy.forward.obstacle) == (0.0, "gradient checkpointing keeps no cache")
     assert relative(found, expected) < 1e-5
     assert not policy.model.training
 
@@ -215,7 +221,7 @@ def test_a_model_whose_cache_is_its_own_is_computed_as_plain_rows():
     config = MambaConfig(vocab_size=97, hidden_size=16, num_hidden_layers=2, state_size=4)
     policy = Policy(MambaForCausalLM(config), precision="float32")
     figures, found = gradients(policy)
-    assert figures.obstacle
+    assert policy.forward.obstacle
     assert figures.shared == 0.0
     assert relative(found, gradients(policy, micro_batch_tokens=1)[1]) < 1e-5
 
@@ -227,7 +233,8 @@ def test_capped_logits_are_those_of_the_whole_model(share_prefix: bool):
         **TINY, head_dim=8, final_logit_softcapping=0.05, layer_types=["full_attention"] * 2
     )
     policy = Policy(Gemma2ForCausalLM(config), precision="float32")
-    found = compute_logprobs(policy, GROUP, temperature=0.7, share_prefix=share_prefix)
+    policy.forward.share_prefix = share_prefix
+    found = compute_logprobs(policy, GROUP, temperature=0.7)
     for trajectory, logprobs in zip(GROUP, found, strict=True):
         assert torch.allclose(logprobs, expected_logprobs(policy, trajectory, 0.7), atol=1e-5)
 
@@ -292,12 +299,6 @@ def test_lengths_must_agree():
         accumulate_gradients(policy, SFT(), [Signal(GROUP[0], (1.0,))])
     with pytest.raises(TrainingError, match="'q20'"):
         accumulate_gradients(policy, GRPO(beta=0.0), SIGNALS[:1], old_logprobs=[torch.zeros(2)])
-
-
-@pytest.mark.parametrize("options", [{"temperature": -1.0}, {"micro_batch_tokens": 0}])
-def test_bad_settings_are_refused(options: dict[str, float]):
-    with pytest.raises(TrainingError, match=next(iter(options))):
-        compute_logprobs(tiny(), GROUP, **options)  # type: ignore[arg-type]
 
 
 def test_a_penalty_needs_the_reference():

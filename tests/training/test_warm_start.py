@@ -90,7 +90,7 @@ def test_no_epochs_change_nothing(toy: Any, tmp_path: Path) -> None:
     )
 
 
-def test_what_teaches_nothing_is_left_out_or_refused(toy: Any, tmp_path: Path) -> None:
+def test_empty_and_faulted_demonstrations_are_left_out(toy: Any, tmp_path: Path) -> None:
     empty = Trajectory(
         Question("e", "x", ("y",)), (Segment("prompt", "p", (1, 2)), Segment("policy", "", ()))
     )

@@ -31,6 +31,7 @@ from sleuth.engines.models import load_model
 from sleuth.engines.single_decoder import SingleDecoder
 from sleuth.engines.slot_cache import SlotCache
 from sleuth.engines.slot_decoder import SlotDecoder
+from sleuth.engines.suitability import FULL, SLIDING, config_window, mismatch, unsuited
 from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
 from sleuth.memory import give_back
@@ -39,9 +40,6 @@ MOST_LANES = 4
 """Most decoding threads; more of them would wait for the interpreter lock more than they compute."""
 SEEN_OF_EACH = 256
 """About so many values of each parameter enter the fingerprint."""
-FULL, SLIDING = "full_attention", "sliding_attention"
-WINDOW_IN_ALL_LAYERS = ("mistral", "mixtral", "phi3", "starcoder2")
-"""Model types whose config gives a sliding window but no layer types."""
 
 
 class TransformersEngine(Engine):
@@ -59,7 +57,7 @@ class TransformersEngine(Engine):
         cache_gib: float | None = None,
         autocast: torch.dtype | None = None,
     ) -> None:
-        """Wrap a model that may also be in training; it is used in eval mode and handed back as it was.
+        """Wrap a model that may also be in training; it runs in eval mode, and its training flags are restored.
 
         context_length: tokens; default what the model's config says, never more.
         cache_gib: most memory for keys and values; default a quarter of the machine's memory, on
@@ -156,7 +154,7 @@ class TransformersEngine(Engine):
         self._lanes.submit(tickets)
 
     def describe(self) -> dict[str, str]:
-        """Arithmetic and device besides: the same weights may write otherwise in another arithmetic."""
+        """Also arithmetic and device: the same weights may write other tokens in another arithmetic."""
         arithmetic = str(self._autocast or self._dtype).removeprefix("torch.")
         return super().describe() | {"arithmetic": arithmetic, "device": self._device.type}
 
@@ -230,7 +228,7 @@ class TransformersEngine(Engine):
 
     def _open_lanes(self) -> Lanes:
         """Decode in slots or one sequence at a time: by config, then by comparing logits once."""
-        reason = _unsuited(self.model, self._config)
+        reason = unsuited(_base(self.model), windows=True)
         if not reason:
             self._windows = _windows(self._config, self.context_length)
             reason = self._mismatch()
@@ -252,19 +250,11 @@ class TransformersEngine(Engine):
         decoder = SlotDecoder(self._forward_slots, self._device)
         with self._evaluating(), self._arithmetic():
             plain = [self._forward(torch.tensor([c], device=self._device)).logits[0, -1] for c in contexts]
-            try:
-                with grouped(self._config):
-                    sliced = decoder.probe(*contexts)
-            except (TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-                return f"its code does not take the slot cache: {str(error).splitlines()[0]}"
-        expected = torch.stack(plain).double()
-        scale = float(expected.abs().max())
-        difference = float((sliced.double() - expected).abs().max()) / scale if scale else 0.0
-        tolerance = 1e-3 if (self._autocast or self._dtype) in (torch.float32, torch.float64) else 0.1
-        if not difference <= tolerance:
-            return f"its logits through the slot cache are off by {difference:.2g}"
+            with grouped(self._config):
+                dtype = self._autocast or self._dtype
+                reason = mismatch("slot cache", lambda: decoder.probe(*contexts), torch.stack(plain), dtype)
         self._budget = max(1, self._cache_bytes() // max(1, decoder.cache.token_bytes()))
-        return ""
+        return reason
 
     def _cache_bytes(self) -> int:
         if self._cache_gib is not None:
@@ -300,28 +290,8 @@ def _eos_ids(model: Any, hf_tokenizer: Any) -> frozenset[int]:
 
 def _windows(config: Any, context_length: int) -> dict[str, int]:
     """Layer type → how many tokens it looks back, itself included; 0 = all. One entry if all are alike."""
-    window = int(getattr(config, "sliding_window", None) or 0)
+    window = config_window(config)
     window = window if window < context_length else 0
     kinds = set(getattr(config, "layer_types", None) or [SLIDING if window else FULL])
     windows = {kind: window if kind == SLIDING else 0 for kind in sorted(kinds)}
     return windows if any(windows.values()) else {FULL: 0}
-
-
-def _unsuited(model: Any, config: Any) -> str:
-    """Why a model needs its own cache; "" if all its layers are attention that a mask can describe."""
-    base = _base(model)
-    attention = getattr(config, "_attn_implementation", None)
-    kinds = getattr(config, "layer_types", None)
-    other = sorted(set(kinds or []) - {FULL, SLIDING})
-    window = 0 if kinds else getattr(config, "sliding_window", None)
-    missing = sorted({"position_ids", "attention_mask"} - set(inspect.signature(base.forward).parameters))
-    reasons = {
-        f"{attention} attention takes no explicit mask": attention not in ("sdpa", "eager"),
-        f"{', '.join(other)} layers": bool(other),
-        f"which layers have the sliding window of {window} is not known": bool(window)
-        and config.model_type not in WINDOW_IN_ALL_LAYERS,
-        f"its forward takes no {', '.join(missing)}": bool(missing),
-        "recurrent state": bool(getattr(base, "_is_stateful", False)),
-        "layers that share keys and values": bool(getattr(config, "num_kv_shared_layers", 0)),
-    }
-    return next((reason for reason, holds in reasons.items() if holds), "")

@@ -1,4 +1,4 @@
-"""What a batch of rollouts looks like in numbers, chosen to show a collapse before the reward does."""
+"""Figures of a batch of rollouts, chosen to show a collapse before the reward does."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
 def reward_figures(groups: Groups) -> dict[str, float]:
     """reward/…: mean and standard deviation of the total and of each part over trainable episodes.
 
-    zero_variance is the share of groups whose rewards are all equal, and which so teach nothing.
+    zero_variance is the share of groups whose rewards are all equal and which thus have no advantage.
     """
     kept = [[t for t in group if is_trainable(t)] for group in groups]
     scores = [t.score for t in whole_episodes(kept) if t.score is not None]

@@ -44,7 +44,7 @@ Groups = list[list[Trajectory]]
 
 @dataclass(frozen=True)
 class Parts:
-    """What one run is made of, besides the model."""
+    """Parts of one run, except the model."""
 
     questions: Sequence[Question]
     world: World
@@ -79,7 +79,7 @@ def train(
     with asked_to_stop(stop) as asked:
         for number, reward in enumerate(rewards, 1):
             name = f"stage_{number}" if len(rewards) > 1 else "train"
-            if len(rewards) > 1 or (parts.algorithm.needs_reference and not policy.has_reference):
+            if len(rewards) > 1 or (parts.algorithm.needs_reference and policy.reference is None):
                 policy.freeze_reference()
             staged = replace(parts, questions=questions, reward=reward)
             left = None if deadline_s is None else deadline_s - (time.monotonic() - began)

@@ -1,8 +1,8 @@
 """Policy: the model in training, the reference it must stay near, and how it computes and is saved.
 
 Invariant: `model` is the one module that the engine samples from and the optimiser changes. The
-reference policy is a copy of the trainable weights only, exchanged with the live ones for the
-length of a forward pass, so that full fine-tuning and LoRA need one mechanism and no second model.
+reference policy is a copy of the trainable weights only. It is exchanged with the live ones during
+a forward pass, so that full fine-tuning and LoRA need one mechanism and not a second model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from sleuth.storage import whole_folder
 from sleuth.training.update.forward import Forward
 
 PRECISIONS = ("auto", "float32", "bfloat16")
-_REFERENCE = "reference/"
 
 
 class Policy:
@@ -42,8 +41,8 @@ class Policy:
         """Wrap a loaded model. `lora_rank` > 0 adds adapters to all linear layers and trains only them.
 
         Weights become float32. The model stays in eval mode: dropout would make the ratio of the
-        first update differ from 1. `seed` fixes what the adapters start from.
-        `tokenizer` is the Hugging Face tokenizer that is saved beside the model.
+        first update differ from 1. `seed` fixes the initial weights of the adapters.
+        `tokenizer` is the Hugging Face tokenizer that is saved with the model.
         `gradient_checkpointing` computes activations twice in order to hold fewer of them.
         Raises ConfigError for an unknown precision or a negative rank.
         """
@@ -65,7 +64,8 @@ class Policy:
         self.autocast_dtype = _autocast_dtype(precision, self.device)
         self.forward = Forward(self.causal_lm, self.autocast_dtype, gradient_checkpointing)
         """How the model is run, with and without gradients."""
-        self._reference: dict[str, Tensor] | None = None
+        self.reference: dict[str, Tensor] | None = None
+        """Trainable weights of the reference policy by name; None until it is frozen."""
 
     @classmethod
     def load(cls, name: str, *, device: str = "auto", **options: Any) -> Policy:
@@ -86,7 +86,7 @@ class Policy:
         return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
 
     def trainable_parameters(self) -> list[nn.Parameter]:
-        """What the optimiser changes."""
+        """Parameters that the optimiser changes."""
         return list(self.trainable().values())
 
     @property
@@ -96,23 +96,18 @@ class Policy:
 
     def freeze_reference(self) -> None:
         """Make the policy as it is now the reference policy."""
-        self._reference = {name: p.detach().clone() for name, p in self.trainable().items()}
-
-    @property
-    def has_reference(self) -> bool:
-        """Whether `freeze_reference` was called."""
-        return self._reference is not None
+        self.reference = {name: p.detach().clone() for name, p in self.trainable().items()}
 
     @contextmanager
     def as_reference(self) -> Iterator[None]:
         """The model with the reference weights, for a forward pass without gradients."""
-        if self._reference is None:
+        if self.reference is None:
             raise TrainingError("the loss needs a reference policy, but none was frozen")
-        self._exchange(self._reference)
+        self._exchange(self.reference)
         try:
             yield
         finally:
-            self._exchange(self._reference)
+            self._exchange(self.reference)
 
     def _exchange(self, other: dict[str, Tensor]) -> None:
         # Pointers only: nothing is copied.
@@ -120,25 +115,24 @@ class Policy:
             parameter.data, other[name] = other[name], parameter.data
 
     def state(self) -> dict[str, Tensor]:
-        """Everything a checkpoint needs to hold of this policy: trainable weights, and the reference's."""
-        tensors = {name: p.detach() for name, p in self.trainable().items()}
-        reference = self._reference or {}
-        return tensors | {_REFERENCE + name: tensor for name, tensor in reference.items()}
+        """Trainable weights by name, for a checkpoint."""
+        return {name: p.detach() for name, p in self.trainable().items()}
 
-    def load_state(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take up what `state` gave. Raises TrainingError if it belongs to another model."""
+    def load_state(
+        self, weights: Mapping[str, Tensor], reference: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Load what `state` returned, and the reference weights if given.
+
+        Raises TrainingError if they belong to another model.
+        """
         own = self.trainable()
-        saved = {name: t for name, t in tensors.items() if not name.startswith(_REFERENCE)}
-        if saved.keys() != own.keys() or any(saved[name].shape != p.shape for name, p in own.items()):
+        if weights.keys() != own.keys() or any(weights[name].shape != p.shape for name, p in own.items()):
             raise TrainingError("the checkpoint holds the weights of another model or another LoRA rank")
         with torch.no_grad():
             for name, parameter in own.items():
-                parameter.copy_(saved[name])
-        reference = {
-            name.removeprefix(_REFERENCE): t for name, t in tensors.items() if name.startswith(_REFERENCE)
-        }
-        if reference:
-            self._reference = {name: t.to(self.device).clone() for name, t in reference.items()}
+                parameter.copy_(weights[name])
+        if reference is not None:
+            self.reference = {name: t.to(self.device).clone() for name, t in reference.items()}
 
     def save(self, path: Path) -> None:
         """Write a folder that transformers can load, complete or not at all; adapters are merged in.

@@ -61,7 +61,7 @@ class PreferenceModel(Companion):
 
     def __init__(self, policy: Policy, algorithm: DPO, scale: Scale) -> None:
         """The encoder is the policy's reference, which no update of the policy changes."""
-        if not policy.has_reference:
+        if policy.reference is None:
             policy.freeze_reference()
         width = int(policy.causal_lm.get_input_embeddings().weight.shape[1])  # type: ignore[operator]
         self.heads = Heads(width, scale.seed)

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from sleuth.errors import TrainingError
-from sleuth.training.runs.checkpoint import latest_checkpoint, save_checkpoint
+from sleuth.storage import write_json
 from sleuth.training.policy import Policy
-from sleuth.training.runs.state import REFERENCE
+from sleuth.training.runs.checkpoint import latest_checkpoint, save_checkpoint
 
 
 class BestCheckpoint:
@@ -26,8 +26,7 @@ class BestCheckpoint:
         self.scores: dict[int, float] = {}
         """Step → dev score in [0, 1]; 0 is before the first step."""
         if self._file.is_file():
-            pairs = msgspec.json.decode(self._file.read_bytes(), type=list[tuple[int, float]])
-            self.scores = dict(pairs)
+            self.scores = dict(msgspec.json.decode(self._file.read_bytes(), type=list[tuple[int, float]]))
 
     @property
     def step(self) -> int:
@@ -43,22 +42,13 @@ class BestCheckpoint:
                 return step
         return None
 
-    def forget_after(self, step: int) -> None:
-        """Drop the scores of steps that a resumed run repeats."""
-        self.scores = {s: score for s, score in self.scores.items() if s <= step}
-
     def add(self, step: int, score: float, policy: Policy) -> None:
-        """Record a step's score, and its weights if it is the best so far."""
-        self.forget_after(step - 1)
-        is_best = score > max(self.scores.values(), default=-1.0)
+        """Record a step's score, and its weights if it is the best so far; a resumed run's later scores go."""
+        self.scores = {s: other for s, other in self.scores.items() if s < step}
+        if score > max(self.scores.values(), default=-1.0):
+            save_checkpoint(self._folder, step, {"policy": policy.state()}, {}, keep=1)
         self.scores[step] = score
-        if is_best:
-            weights = {n: t for n, t in policy.state().items() if not n.startswith(REFERENCE)}
-            save_checkpoint(self._folder, step, {"policy": weights}, {"score": score}, keep=1)
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        beside = self._file.with_suffix(".writing")
-        beside.write_bytes(msgspec.json.encode(sorted(self.scores.items())))
-        beside.replace(self._file)
+        write_json(self._file, sorted(self.scores.items()))
 
     def load(self, policy: Policy) -> None:
         """Give the policy the best weights. Raises TrainingError if they are missing or damaged."""

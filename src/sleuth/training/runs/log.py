@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sleuth.errors import TrainingError
 from sleuth.lock import FolderLock
-from sleuth.storage import whole_file
+from sleuth.storage import LinesWriter, read_lines, whole_file
 from sleuth.text import clock
 from sleuth.training.runs.sinks import Sink
 
@@ -36,45 +36,6 @@ HEADLINES = {
 """Figures worth a place on the terminal, with their short names."""
 
 
-class MetricsFile:
-    """Rows as JSON lines, each flushed as it is written; NaN and infinities become null."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("ab")
-
-    def cut(self, phase: str, step: int) -> None:
-        """Drop the rows of `phase` after `step`, and a last line that was cut short by a kill."""
-        kept = [
-            line for line in self._path.read_bytes().splitlines(keepends=True) if _stays(line, phase, step)
-        ]
-        self._file.close()
-        with whole_file(self._path) as file:
-            file.writelines(kept)
-        self._file = self._path.open("ab")
-
-    def write(self, phase: str, step: int, figures: Mapping[str, float]) -> None:
-        """Append one row."""
-        row: dict[str, Any] = {"phase": phase, "step": step}
-        row |= {name: value if math.isfinite(value) else None for name, value in figures.items()}
-        self._file.write(msgspec.json.encode(row) + b"\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """Close the file; harmless if closed already."""
-        self._file.close()
-
-
-def _stays(line: bytes, phase: str, step: int) -> bool:
-    try:
-        row = msgspec.json.decode(line) if line.endswith(b"\n") else None
-    except msgspec.DecodeError:
-        return False
-    if not isinstance(row, dict):
-        return False
-    return row.get("phase") != phase or (isinstance(row.get("step"), int) and row["step"] <= step)
-
-
 class RunLog:
     """Lock, metrics and progress of one run folder; use it as a context manager."""
 
@@ -88,16 +49,17 @@ class RunLog:
     ) -> None:
         """Creates `folder` if need be. Raises BusyError if another process writes there.
 
-        `settings` (the resolved recipe) go to the sinks. Progress goes to standard error unless
-        a console is given, so that standard output stays free for results.
+        `settings` (the resolved recipe) are for the sinks. Progress is printed to standard error
+        unless a console is given, so that standard output stays free for results.
         """
+        self.folder = folder
+        self._path = folder / "metrics.jsonl"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = FolderLock(folder)
-            self._metrics = MetricsFile(folder / "metrics.jsonl")
+            self._rows = LinesWriter(self._path)
         except OSError as error:
             raise TrainingError(f"run folder {folder} cannot be written: {error.strerror}") from error
-        self.folder = folder
         self._terminal = Terminal(console or Console(stderr=True))
         self._phase = ""
         self._sinks: list[Sink] = []
@@ -109,35 +71,37 @@ class RunLog:
             self.close()
             raise
         if self._lock.stale:
-            self.say(f"{folder}: process {self._lock.stale} ended without closing this run; taking it up")
+            self.say(f"{folder}: process {self._lock.stale} ended without closing this run; continuing it")
 
     def begin(self, phase: str, total: int, done: int = 0) -> None:
-        """Start or resume a phase of `total` steps of which `done` are behind us."""
+        """Start or resume a phase of `total` steps of which `done` are complete."""
         self._phase = phase
-        self._metrics.cut(phase, done)
+        self._rows.close()
+        kept = [row for row in read_lines(self._path) if row["phase"] != phase or row["step"] <= done]
+        with whole_file(self._path) as file:
+            file.writelines(msgspec.json.encode(row) + b"\n" for row in kept)
+        self._rows = LinesWriter(self._path)
         self._terminal.begin(phase, total, done)
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
-        """The row of a step of the current phase."""
-        self._metrics.write(self._phase, step, figures)
+        """Write the row of a step of the current phase; NaN and infinities become null."""
         finite = {name: value for name, value in figures.items() if math.isfinite(value)}
+        self._rows.write({"phase": self._phase, "step": step} | dict.fromkeys(figures) | finite)
+        prefix = "" if self._phase == "train" else f"{self._phase}/"
         for sink in self._sinks:
-            sink.write(
-                step,
-                finite if self._phase == "train" else {f"{self._phase}/{k}": v for k, v in finite.items()},
-            )
+            sink.write(step, {prefix + name: value for name, value in finite.items()})
         self._terminal.step(step, finite)
 
     def activity(self, text: str) -> None:
-        """What is going on inside the current step; shown only on a live terminal."""
+        """Show the current part of a step next to the bar; plain lines would flood a log file."""
         self._terminal.activity(text)
 
     def say(self, line: str) -> None:
-        """One line for the person who watches."""
+        """Print one line."""
         self._terminal.say(line)
 
     def end(self) -> None:
-        """The current phase is over."""
+        """End the current phase."""
         self._terminal.end()
 
     def close(self) -> None:
@@ -145,7 +109,7 @@ class RunLog:
         self._terminal.end()
         for sink in self._sinks:
             sink.close()
-        self._metrics.close()
+        self._rows.close()
         self._lock.release()
 
     def __enter__(self) -> RunLog:
@@ -162,52 +126,48 @@ class Terminal:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._progress: Progress | None = None
-        self._task = TaskID(0)
-        self._phase, self._total, self._done = "", 0, 0
-        self._began = time.monotonic()
+        self._phase, self._total, self._done, self._began = "", 0, 0, 0.0
+        self._bar = Progress(disable=True)
+        self._task = self._bar.add_task("")
 
     def begin(self, phase: str, total: int, done: int) -> None:
-        """Show a phase."""
+        """Start showing a phase."""
         self.end()
         self._phase, self._total, self._done = phase.replace("_", " "), total, done
         self._began = time.monotonic()
         if done:
             self.say(f"{self._phase}: continuing after step {done} of {total}")
-        if self._console.is_terminal:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(30),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-            )
-            self._progress = Progress(*columns, TextColumn("{task.fields[now]}"), console=self._console)
-            self._task = self._progress.add_task(self._phase, total=total, completed=done, now="")
-            self._progress.start()
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(30),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[now]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(self._phase, total=total, completed=done, now="")
+        self._bar.start()
 
     def step(self, step: int, figures: Mapping[str, float]) -> None:
-        """A step is done."""
+        """Report a finished step."""
         shown = " · ".join(
             f"{short} {figures[name]:.3g}" for name, short in HEADLINES.items() if name in figures
         )
-        if self._progress is not None:
-            self._progress.update(self._task, completed=step, now="")
+        self._bar.update(self._task, completed=step, now="")
         elapsed = time.monotonic() - self._began
         left = elapsed / max(1, step - self._done) * (self._total - step)
         self.say(f"{self._phase} {step}/{self._total} · {shown} · {clock(elapsed)}, {clock(left)} left")
 
     def activity(self, text: str) -> None:
-        """Beside the bar; plain lines would flood a log file."""
-        if self._progress is not None:
-            self._progress.update(self._task, now=text)
+        """Show text next to the bar."""
+        self._bar.update(self._task, now=text)
 
     def say(self, line: str) -> None:
-        """One plain line, above the bar if there is one."""
+        """Print one plain line, above the bar if there is one."""
         # Not markup: a question or a path may hold square brackets.
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def end(self) -> None:
-        """Take the bar away."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
+        """Remove the bar."""
+        self._bar.stop()

@@ -37,12 +37,12 @@ class TrainResult:
 
 
 class AbandonedError(Exception):
-    """Someone asked to stop, and the current step was given up before it changed anything."""
+    """Raised on a request to stop, before the current step has changed anything."""
 
 
 @dataclass
 class Phase:
-    """What surrounds the steps."""
+    """One series of steps with its log, checkpoints and limits."""
 
     name: str
     """"warm_start" or "train": the key of its rows and the folder of its checkpoints."""
@@ -60,14 +60,14 @@ class Phase:
     """Before this time no scheduled checkpoint is due; on the monotonic clock."""
 
     def check(self) -> None:
-        """Give the current step up if someone asked to stop; call only before its first update."""
+        """Raise AbandonedError after a request to stop; call only before the step's first update."""
         if self.stop():
             raise AbandonedError
 
     def run(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None = None) -> TrainResult:
         """Make the steps that are left; `evaluate` may add figures to a step's row.
 
-        On a SleuthError the last whole step is saved before the error goes on.
+        On a SleuthError the last whole step is saved, and the error is raised again.
         """
         self.state.restore(self.log.say)
         self.log.begin(self.name, self.total, self.state.step)
@@ -82,7 +82,7 @@ class Phase:
         return TrainResult(done, stopped, self.budget.elapsed_s, self.figures)
 
     def _steps(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None) -> str:
-        """Until the end or a reason to stop, which is returned."""
+        """Make steps until the end or a reason to stop; returns how it ended."""
         while self.state.step < self.total:
             if self.stop():
                 return "interrupted"
@@ -91,11 +91,10 @@ class Phase:
             try:
                 self._one(step, evaluate)
             except AbandonedError:
-                self.state.rewind()
+                self.state.optimiser.zero_grad()
                 return "interrupted"
             except SleuthError:
                 if not self.state.is_torn:
-                    self.state.rewind()
                     self.state.save()
                 raise
             self._save_if_due()
@@ -103,7 +102,7 @@ class Phase:
         return "interrupted" if self.stop() else "done"
 
     def _save_if_due(self) -> None:
-        """The scheduled checkpoint, put off where short steps would have to pay for long saves."""
+        """Make the scheduled checkpoint, unless short steps would then pay for long saves."""
         began = time.monotonic()
         if self.save_every and self.state.step % self.save_every == 0 and began >= self.next_save:
             self.state.save()
@@ -117,14 +116,13 @@ class Phase:
             if evaluate is not None:
                 self.figures |= evaluate(self.state.step)
         except AbandonedError:
-            # The step itself stands; only its evaluation was given up.
-            pass
+            pass  # the step is complete; only its evaluation is missing
         finally:
             self.log.write(self.state.step, self.figures)
 
 
 def fingerprint(parts: Iterable[str]) -> str:
-    """A short hash of a list of texts, to notice that a resumed run was given other data."""
+    """A short hash of a list of texts, to notice that a run is resumed with other data."""
     digest = hashlib.blake2b(digest_size=8)
     for part in parts:
         # The length keeps ("ab", "c") and ("a", "bc") apart.

@@ -1,4 +1,4 @@
-"""Optional homes for metrics besides metrics.jsonl: TensorBoard, Weights & Biases, Trackio.
+"""Optional trackers that receive the rows of metrics.jsonl: TensorBoard, Weights & Biases, Trackio.
 
 Each library is imported when its sink opens, and its absence is one error naming the extra.
 """
@@ -22,7 +22,7 @@ class Sink(ABC):
 
     @abstractmethod
     def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Start, or take up again, the run that lives in `folder`; `settings` are its resolved recipe."""
+        """Start or continue the run in `folder`; `settings` are its resolved recipe."""
 
     @abstractmethod
     def write(self, step: int, figures: Mapping[str, float]) -> None:
@@ -59,12 +59,12 @@ class TensorBoardSink(Sink):
 
 
 class _ModuleSink(Sink):
-    """What wandb and trackio share: init, log and finish as functions of one module."""
+    """Base of wandb and trackio, whose modules have the functions init, log and finish."""
 
     module: str
 
     def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Start the folder's run, or take it up again."""
+        """Start or continue the folder's run."""
         self._library = _library(self.module, self.module)
         # Named by the whole path, since two runs called "demo" must not continue one another.
         digest = hashlib.blake2b(str(folder.resolve()).encode("utf-8", "surrogateescape"), digest_size=4)

@@ -1,4 +1,4 @@
-"""TrainingState: what a phase of training saves, so that a resumed run is as if never stopped."""
+"""TrainingState: everything a phase of training saves, so that a resumed run equals an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from sleuth.algorithms.base import Companion
 from sleuth.errors import TrainingError
+from sleuth.training.policy import Policy
 from sleuth.training.runs.checkpoint import (
     capture_random,
     latest_checkpoint,
@@ -17,10 +18,6 @@ from sleuth.training.runs.checkpoint import (
     save_checkpoint,
 )
 from sleuth.training.update.optimiser import Optimiser
-from sleuth.training.policy import Policy
-
-REFERENCE = "reference/"
-"""How Policy.state names the weights of the reference policy."""
 
 
 class TrainingState:
@@ -56,40 +53,24 @@ class TrainingState:
         return self.optimiser.updates != self._updates
 
     def advance(self) -> None:
-        """The current step is whole."""
+        """Count the current step as complete."""
         self.step += 1
         self._mark()
-
-    def rewind(self) -> None:
-        """The current step was given up: forget its gradients.
-
-        What it drew from the random generators needs no undoing: `save` writes them as they
-        were after the last whole step.
-        """
-        self.optimiser.zero_grad()
 
     def save(self) -> None:
         """Save the state after the last whole step, unless that is what was saved last."""
         if self.step == self._saved:
             return
         is_last = self.step == self._total
-        random_tensors, random_scalars = self._random
         moments, counters = self.optimiser.state()
-        weights = self.policy.state()
-        tensors = {
-            "policy": {name: t for name, t in weights.items() if not name.startswith(REFERENCE)},
-            "optimiser": {} if is_last else moments,
-            "random": random_tensors,
-        }
+        tensors = {"policy": self.policy.state(), "optimiser": {} if is_last else moments}
         if self._companion is not None:
             tensors["companion"] = self._companion.state()
         scalars = {
             "identity": self._identity,
             "optimiser": counters,
-            "random": random_scalars,
-            "reference": self._save_reference(
-                {name: t for name, t in weights.items() if name.startswith(REFERENCE)}
-            ),
+            "random": self._random,
+            "reference": self._save_reference(),
         }
         save_checkpoint(self._folder, self.step, tensors, scalars, keep=1 if is_last else 2)
         self._saved = self.step
@@ -109,25 +90,25 @@ class TrainingState:
                     f"{self._folder} was trained with {name} {saved!r}, not {value!r}: "
                     "continue it unchanged or choose another folder"
                 )
-        reference = self._load_reference(found.scalars["reference"], say)
-        self.policy.load_state({**found.tensors["policy"], **reference})
+        self.policy.load_state(
+            found.tensors["policy"], self._load_reference(say) if found.scalars["reference"] else None
+        )
         self.optimiser.load_state(found.tensors["optimiser"], found.scalars["optimiser"])
-        restore_random(found.tensors["random"], found.scalars["random"])
+        restore_random(found.scalars["random"])
         if self._companion is not None:
             self._companion.load_state(found.tensors["companion"])
         self.step = self._saved = found.step
         self._mark()
 
-    def _save_reference(self, tensors: Mapping[str, Tensor]) -> bool:
+    def _save_reference(self) -> bool:
         """Save the reference weights once, since they never change; whether there are any."""
-        if tensors and not self._has_saved_reference:
-            save_checkpoint(self._folder / "reference", 0, {"policy": tensors}, {})
+        reference = self.policy.reference
+        if reference is not None and not self._has_saved_reference:
+            save_checkpoint(self._folder / "reference", 0, {"policy": reference}, {})
             self._has_saved_reference = True
-        return bool(tensors)
+        return reference is not None
 
-    def _load_reference(self, expected: bool, say: Callable[[str], None]) -> dict[str, Tensor]:
-        if not expected:
-            return {}
+    def _load_reference(self, say: Callable[[str], None]) -> dict[str, Tensor]:
         found = latest_checkpoint(self._folder / "reference", say)
         if found is None:
             raise TrainingError(
@@ -137,5 +118,6 @@ class TrainingState:
         return found.tensors["policy"]
 
     def _mark(self) -> None:
+        # Taken after every whole step, so that what an abandoned step draws needs no undoing.
         self._random = capture_random()
         self._updates = self.optimiser.updates

@@ -1,4 +1,4 @@
-"""When to stop before the last step: a signal, or a time budget. Both are asked, never sprung.
+"""When to stop before the last step: a signal, or a time budget. Both are polled and never interrupt a step.
 
 A signal only sets a flag, because an exception in the middle of an optimiser step would leave
 half of the weights updated.
@@ -9,54 +9,42 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from types import FrameType, TracebackType
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 Stop = Callable[[], bool]
-"""Whether to stop; asked often, so it must be quick."""
+"""Whether to stop; called often, so it must be quick."""
 
 
-class Interrupts:
-    """While open, the first Ctrl-C or SIGTERM makes calls return True; a second one acts as usual."""
+@contextmanager
+def asked_to_stop(stop: Stop | None = None) -> Iterator[Stop]:
+    """The caller's own `stop`; without one, a function that is true after Ctrl-C or SIGTERM.
 
-    def __init__(self) -> None:
-        self._asked = False
-        self._before: dict[signal.Signals, Any] = {}
-
-    def __call__(self) -> bool:
-        """Whether someone asked to stop."""
-        return self._asked
-
-    def __enter__(self) -> Interrupts:
-        # Python delivers signals to the main thread only; elsewhere the caller's own `stop` must do.
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._ask)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._restore()
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        self._asked = True
-        self._restore()
-
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        self._before = {}
-
-
-def asked_to_stop(stop: Stop | None) -> AbstractContextManager[Stop]:
-    """The caller's own `stop`, or Ctrl-C and SIGTERM if there is none.
-
-    Never both: signals caught here would be lost to a caller who waits for them.
+    A second signal acts as usual. Never both: a signal caught here would be lost to a caller
+    who waits for it.
     """
-    return Interrupts() if stop is None else nullcontext(stop)
+    # Python delivers signals to the main thread only; elsewhere the caller's own `stop` must do.
+    if stop is not None or threading.current_thread() is not threading.main_thread():
+        yield stop or (lambda: False)
+        return
+    asked = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        asked.set()
+        restore()
+
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield asked.is_set
+    finally:
+        restore()
 
 
 class Budget:
@@ -73,7 +61,7 @@ class Budget:
         return time.monotonic() - self._start
 
     def lap(self) -> None:
-        """A step ended."""
+        """Record the end of a step."""
         now = time.monotonic()
         self._longest = max(self._longest, now - self._lap)
         self._lap = now

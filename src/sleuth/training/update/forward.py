@@ -1,8 +1,8 @@
-"""Forward passes that can be differentiated behind a shared prefix.
+"""Differentiable forward passes in which rows share a prefix.
 
 The prefix runs once, as one row. Its keys, values and last state become leaves that any number
-of suffix batches attend to; what those send back is then sent through the prefix once. The
-gradients are those of plain rows, and no batch's activations outlive its own backward pass.
+of suffix batches attend to. The gradients that these leaves collect then pass through the prefix
+once. They are those of plain rows, and no batch's activations outlive its own backward pass.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers.cache_utils import Cache, DynamicCache
 
 from sleuth.algorithms.objectives import entropy
+from sleuth.engines.suitability import mismatch, unsuited
 from sleuth.errors import TrainingError
 from sleuth.training.update.layout import Row
 
@@ -38,7 +39,7 @@ class TokenFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What suffixes need of a prefix that was computed once."""
+    """Keys, values and last state of a prefix that was computed once."""
 
     length: int
     last_D: Tensor
@@ -47,15 +48,12 @@ class Prefix:
     """Per layer, each [1, heads, length, head_dim]."""
 
     def leaves(self) -> Prefix:
-        """The same numbers, cut off from the graph, ready to collect gradients."""
-
-        def cut(tensor: Tensor) -> Tensor:
-            return tensor.detach().requires_grad_()
-
-        return Prefix(self.length, cut(self.last_D), [(cut(k), cut(v)) for k, v in self.keys_values])
+        """The same numbers, detached from the graph, ready to collect gradients."""
+        last, *others = (tensor.detach().requires_grad_() for tensor in self._tensors())
+        return Prefix(self.length, last, list(zip(others[::2], others[1::2], strict=True)))
 
     def backward(self, leaves: Prefix) -> None:
-        """Send the gradients that `leaves` collected through the prefix."""
+        """Backpropagate the gradients that `leaves` collected through the prefix."""
         pairs = [
             (own, leaf.grad)
             for own, leaf in zip(self._tensors(), leaves._tensors(), strict=True)
@@ -78,7 +76,7 @@ class PrefixCache(Cache):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values [N, heads, length + S, head_dim]; autograd adds up what the rows send back."""
+        """Keys and values [N, heads, length + S, head_dim]; autograd sums the gradients of the rows."""
         count = key_states.shape[0]
         keys, values = self._prefix.keys_values[layer_idx]
         return (
@@ -92,7 +90,7 @@ class PrefixCache(Cache):  # type: ignore[misc]
 
 
 class Forward:
-    """How a causal language model is run in training; tries once what the model supports."""
+    """Runs a causal language model in training; finds out once whether it can share prefixes."""
 
     def __init__(
         self, model: Any, autocast_dtype: torch.dtype | None, gradient_checkpointing: bool = False
@@ -102,6 +100,8 @@ class Forward:
         self._vocabulary: int = self._model.get_input_embeddings().num_embeddings
         self.autocast_dtype = autocast_dtype
         self.gradient_checkpointing = gradient_checkpointing
+        self.share_prefix = True
+        """Whether rows may share a prefix; changes cost, never gradients."""
         self.device = next(model.parameters()).device
 
     @contextmanager
@@ -132,7 +132,19 @@ class Forward:
     @cached_property
     def obstacle(self) -> str:
         """Why this model cannot share a prefix; "" if it can and a trial gave the numbers of a plain pass."""
-        return self._unsuited() or self._trial()
+        if self.gradient_checkpointing:
+            return "gradient checkpointing keeps no cache"
+        if reason := unsuited(self._model, windows=False):
+            return reason
+        ids = [(7 * i + 3) % self._vocabulary for i in range(9)]
+        with torch.no_grad(), self.arithmetic():
+            plain = self._suffix_states([ids], None)[0, 3:]
+            return mismatch(
+                "shared prefix",
+                lambda: self._suffix_states([ids[4:]], self.prefix(ids[:4]))[0],
+                plain,
+                self.autocast_dtype or torch.float32,
+            )
 
     def prefix(self, tokens: Sequence[int]) -> Prefix:
         """Compute a prefix as one row, in the graph unless gradients are off."""
@@ -148,8 +160,8 @@ class Forward:
         device = self.device
         with self.arithmetic():
             states_N_S_D = self._suffix_states([item.tokens[start:-1] for item in rows], prefix)
-            # State s of a row predicts the token s + 1 places after the prefix, or, behind a
-            # prefix whose last state comes first, s places after it.
+            # State s of a row predicts the token s + 1 places after the prefix; s places after it
+            # if the prefix's last state comes first.
             offset = start if prefix else 1
             row_M = torch.tensor([n for n, item in enumerate(rows) for _ in item.targets], device=device)
             column_M = torch.tensor([t - offset for item in rows for t in item.targets], device=device)
@@ -170,9 +182,9 @@ class Forward:
 
     @cached_property
     def _has_plain_head(self) -> bool:
-        """Whether logits are the output layer of the states and nothing more, tried once.
+        """Whether logits are the output layer of the states and nothing more, found by one trial.
 
-        Gemma 2 caps its logits and Cohere scales them: theirs are taken from the model as a whole,
+        Gemma 2 caps its logits and Cohere scales them. Theirs come from the model as a whole,
         at the price of logits for every token.
         """
         model = self._model
@@ -187,7 +199,7 @@ class Forward:
         return torch.equal(expected.float(), found.float())
 
     def _suffix_states(self, suffixes: Sequence[Sequence[int]], prefix: Prefix | None) -> Tensor:
-        """States [N, S, D] of right-padded rows; behind a prefix its last state comes first."""
+        """States [N, S, D] of right-padded rows; with a prefix, its last state comes first."""
         device = self.device
         width = max(len(s) for s in suffixes)
         # Padding comes last and attention looks back only, so that no mask is needed for it.
@@ -208,7 +220,7 @@ class Forward:
         return torch.cat([first, states], dim=1)
 
     def _mask(self, length: int, width: int) -> Tensor:
-        """Additive mask [1, 1, S, length + S]: the prefix, and of the suffix what came before."""
+        """Additive mask [1, 1, S, length + S]: the whole prefix, and earlier tokens of the suffix."""
         device = self.device
         dtype = self.autocast_dtype or torch.float32
         future = torch.ones((width, length + width), dtype=torch.bool, device=device).triu(length + 1)
@@ -219,16 +231,12 @@ class Forward:
         """Output layer, temperature and log-softmax, a bounded number of logits at a time."""
         size = max(1, CHUNK // self._vocabulary)
         again = torch.is_grad_enabled() and len(states_M) * self._vocabulary > KEPT
-        logprobs, entropies = [], []
-        for states, targets in zip(torch.split(states_M, size), torch.split(targets_M, size), strict=True):
-            run: Callable[..., tuple[Tensor, Tensor]] = self._score_chunk
-            if again:
-                found = checkpoint(run, states, targets, temperature, use_reentrant=False)
-            else:
-                found = run(states, targets, temperature)
-            logprobs.append(found[0])
-            entropies.append(found[1])
-        return TokenFigures(torch.cat(logprobs), torch.cat(entropies))
+        run: Callable[..., tuple[Tensor, Tensor]] = self._score_chunk
+        if again:
+            run = partial(checkpoint, run, use_reentrant=False)
+        chunks = zip(torch.split(states_M, size), torch.split(targets_M, size), strict=True)
+        scored = [run(states, targets, temperature) for states, targets in chunks]
+        return TokenFigures(*(torch.cat(column) for column in zip(*scored, strict=True)))
 
     def _score_chunk(self, states: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
         logits = self._logits(states).float()
@@ -237,32 +245,3 @@ class Forward:
         logprobs = logits.log_softmax(dim=-1).gather(-1, targets[:, None])[:, 0]
         with torch.no_grad():
             return logprobs, entropy(logits)
-
-    def _unsuited(self) -> str:
-        """Why the model's config rules out a shared prefix, or ""."""
-        config = self._model.config.get_text_config(decoder=True)
-        attention = getattr(config, "_attn_implementation", None)
-        kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-        window = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
-        reasons = {
-            "gradient checkpointing keeps no cache": self.gradient_checkpointing,
-            f"{attention} attention takes no explicit mask": attention not in ("sdpa", "eager"),
-            f"{', '.join(sorted(kinds - {'full_attention'}))} layers": bool(kinds - {"full_attention"}),
-            "a sliding window": bool(window) and not getattr(config, "layer_types", None),
-            "recurrent state": bool(getattr(self._model, "_is_stateful", False)),
-            "layers that share keys and values": bool(getattr(config, "num_kv_shared_layers", 0)),
-        }
-        return next((reason for reason, holds in reasons.items() if holds), "")
-
-    def _trial(self) -> str:
-        """Why a pass behind a prefix does not give the states of a plain pass, or ""."""
-        ids = [(7 * i + 3) % self._vocabulary for i in range(9)]
-        with torch.no_grad(), self.arithmetic():
-            plain = self._suffix_states([ids], None)[0, 3:]
-            try:
-                behind = self._suffix_states([ids[4:]], self.prefix(ids[:4]))[0]
-            except (TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-                return f"its code does not take a prefix: {str(error).splitlines()[0]}"
-        difference = float((behind - plain).abs().max() / plain.abs().max().clamp(min=1e-30))
-        tolerance = 1e-3 if self.autocast_dtype is None else 0.1
-        return "" if difference <= tolerance else f"its states behind a prefix are off by {difference:.2g}"

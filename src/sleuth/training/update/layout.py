@@ -1,4 +1,4 @@
-"""Layout: which trajectories of an update are computed together, and behind which shared prefix.
+"""Layout: which trajectories of an update are computed together, and after which shared prefix.
 
 Rollouts of one question share their prompt, and demonstrations their instruction; computing the
 common beginning once is what makes an update several times cheaper. Pure planning: no torch.
@@ -20,8 +20,8 @@ SHORTEST_PREFIX = 8
 DENSE_COST = 2400
 """Query-key pairs that cost as much as one token (measured on SmolLM2-135M: 0.19 and 470 µs a layer).
 
-Rows behind a prefix attend under an explicit mask, which computes the future half of each
-suffix too. That is what sharing costs, and why a short prefix of long rows is not shared.
+Rows that share a prefix attend under an explicit mask, which computes the future half of each
+suffix too. Because of this cost a short prefix of long rows is not shared.
 """
 
 
@@ -32,7 +32,7 @@ class Row:
     index: int
     """Its place in the update."""
     tokens: tuple[int, ...]
-    """Up to the last policy token: what the world says after it decides nothing."""
+    """Up to the last policy token: text of the environment after it decides nothing."""
     targets: tuple[int, ...]
     """Positions of policy tokens, ascending, at least one; each is predicted from the position before it."""
     first: int = 0
@@ -41,7 +41,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Rows behind one prefix, which is computed once however many batches there are."""
+    """Rows with one common prefix, which is computed once however many batches there are."""
 
     prefix: int
     """Length of the common beginning; 0 = plain rows."""
@@ -118,7 +118,7 @@ def _best_parts(rows: Sequence[Row], shared: Sequence[int], low: int, high: int)
 
 
 def _saved(rows: Sequence[Row], prefix: int) -> float:
-    """What sharing a prefix saves, in tokens: its tokens and their attention, less what the mask costs."""
+    """Tokens that sharing a prefix saves: its own and those its attention costs, less the cost of the mask."""
     if prefix < SHORTEST_PREFIX:
         return 0.0
     once = prefix + prefix**2 / 2 / DENSE_COST

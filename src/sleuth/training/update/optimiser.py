@@ -1,7 +1,7 @@
 """AdamW with gradient clipping and a learning-rate schedule.
 
 Invariant: a gradient with a NaN or an infinity in it never touches weights or moments. Such an
-update is dropped and counted, and the schedule moves on as if it had been made.
+update is dropped and counted, and the schedule advances as if it had been made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from sleuth.checked import Checked, Fraction, NonNegativeFloat, Positive
-from sleuth.errors import ConfigError, TrainingError
+from sleuth.errors import TrainingError
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
@@ -47,7 +47,7 @@ class Schedule(Checked):
 
 
 class Applied(NamedTuple):
-    """What became of one update."""
+    """Outcome of one update."""
 
     made: bool
     """False: the gradient was not finite and the weights are as they were."""
@@ -66,13 +66,8 @@ class Optimiser:
         *,
         weight_decay: float = 0.0,
         max_grad_norm: float = 1.0,
-        betas: tuple[float, float] = (0.9, 0.999),
     ) -> None:
         """`max_grad_norm` 0 switches clipping off."""
-        if weight_decay < 0 or max_grad_norm < 0:
-            raise ConfigError(
-                f"weight_decay ({weight_decay}) and max_grad_norm ({max_grad_norm}) must not be negative"
-            )
         self.parameters = list(parameters)
         if not self.parameters:
             raise TrainingError("the policy has no parameters to train")
@@ -82,21 +77,18 @@ class Optimiser:
         """Updates attempted, dropped ones included."""
         self.skipped = 0
         """Updates dropped because the gradient was not finite."""
-        matrices = [p for p in self.parameters if p.ndim >= 2]
-        others = [p for p in self.parameters if p.ndim < 2]
         groups = [
-            {"params": group, "weight_decay": decay}
-            for group, decay in ((matrices, weight_decay), (others, 0.0))
-            if group
+            {"params": [p for p in self.parameters if p.ndim >= 2], "weight_decay": weight_decay},
+            {"params": [p for p in self.parameters if p.ndim < 2], "weight_decay": 0.0},
         ]
-        self._adamw = torch.optim.AdamW(groups, lr=schedule.peak, betas=betas, fused=True)
+        self._adamw = torch.optim.AdamW(groups, lr=schedule.peak, fused=True)
 
     def zero_grad(self) -> None:
         """Forget accumulated gradients."""
         self._adamw.zero_grad(set_to_none=True)
 
     def step(self) -> Applied:
-        """Spend the accumulated gradients once and forget them."""
+        """Make one update from the accumulated gradients and forget them."""
         lr = self.schedule.at(self.updates)
         self.updates += 1
         norm = self._clip()
@@ -113,7 +105,7 @@ class Optimiser:
         return Applied(made, norm, lr)
 
     def pass_over(self, updates: int) -> None:
-        """Move the schedule on where a batch taught nothing, so that the rate depends on the step alone."""
+        """Advance the schedule for a batch without an update, so that the rate depends on the step alone."""
         self.updates += updates
 
     def _clip(self) -> float:
@@ -135,24 +127,16 @@ class Optimiser:
         return moments, {"updates": self.updates, "skipped": self.skipped}
 
     def load_state(self, moments: Mapping[str, Tensor], counters: Mapping[str, int]) -> None:
-        """Take up what `state` gave. Raises TrainingError if it belongs to other parameters."""
+        """Load what `state` returned. Raises TrainingError if it belongs to other parameters."""
         self._adamw.state.clear()
         for i, parameter in enumerate(self.parameters):
             found = {name: moments[f"{i}.{name}"] for name in _MOMENTS if f"{i}.{name}" in moments}
             if not found:
                 continue
             if len(found) < len(_MOMENTS) or found["exp_avg"].shape != parameter.shape:
-                raise TrainingError(
-                    f"optimiser state of parameter {i} has shape {_shape(found)}, the parameter {tuple(parameter.shape)}: "
-                    "the checkpoint belongs to another model"
-                )
+                raise TrainingError(f"the optimiser state of parameter {i} belongs to another model")
             # Copies: the optimiser writes in place, and the caller's tensors may be a mapped file.
             self._adamw.state[parameter] = {
                 name: value.to(parameter.device, copy=True) for name, value in found.items()
             }
         self.updates, self.skipped = counters["updates"], counters["skipped"]
-
-
-def _shape(found: Mapping[str, Tensor]) -> tuple[int, ...] | None:
-    moment = found.get("exp_avg")
-    return None if moment is None else tuple(moment.shape)

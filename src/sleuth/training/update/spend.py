@@ -1,4 +1,4 @@
-"""Spending credit: signals in, weights changed. The one place where a run moves its optimiser."""
+"""The optimiser steps of one batch of experience: the one place where a run changes weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sleuth.types import Signal
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """How log-probabilities are computed."""
+    """Temperature and batch size with which log-probabilities are computed."""
 
     temperature: float
     """The temperature the tokens were sampled at."""
