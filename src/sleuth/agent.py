@@ -74,8 +74,7 @@ class Agent:
         retriever = recipe.retriever.at(index) if index else recipe.retriever
         if retriever.unplaced:
             raise ConfigError(f"{recipe.name} searches an index and none is named: --index DIR")
-        if retriever.at("").unplaced:  # it searches an index, whichever
-            retriever.search(["ready"], 1)  # a missing or damaged index must be said before a model is loaded
+        retriever.open()  # reports a missing or damaged index before a model is loaded
         return cls(recipe, open_engine(model or recipe.scale.model), retriever)
 
     def ask(self, question: str, passages: Sequence[Passage] = ()) -> Reply:

@@ -41,10 +41,7 @@ class Story:
     example: str
     """A question to ask next."""
     details: dict[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content of result.json."""
-        return self.details
+    """The content of result.json."""
 
 
 class Demo:
@@ -102,23 +99,18 @@ class Demo:
         """Notes under the table."""
         final, warmed = stages["after GRPO"], stages["after warm start"]
         difference = compare([warmed.folder, final.folder], anyway=True).columns[1].differences["em"]
-        scale = self.experiment.recipe.scale
+        scale, algorithm = self.experiment.recipe.scale, self.experiment.recipe.algorithm
         notes = [
-            f"warm start: {updates} updates of {scale.warm_start_batch} demonstrations; "
-            f"GRPO: {steps} step{'' if steps == 1 else 's'} of {scale.batch} questions x {self.experiment.recipe.algorithm.group_size} rollouts",
+            f"warm start: {updates} updates of {scale.warm_start_batch} demonstrations; GRPO: {steps} "
+            f"step{'' if steps == 1 else 's'} of {scale.batch} questions x {algorithm.group_size} rollouts",
             "brackets: 95 % bootstrap intervals over questions, decoding is greedy",
         ]
-        if difference.value is not None and difference.low is not None and difference.high is not None:
-            verdict = (
-                "an improvement"
-                if difference.low > 0
-                else "a loss"
-                if difference.high < 0
-                else "within noise"
-            )
+        value, low, high = difference.value, difference.low, difference.high
+        if value is not None and low is not None and high is not None:
+            verdict = "an improvement" if low > 0 else "a loss" if high < 0 else "within noise"
             notes.append(
-                f"GRPO over warm start: {100 * difference.value:+.1f} EM points "
-                f"[{100 * difference.low:+.1f}, {100 * difference.high:+.1f}], {verdict}"
+                f"GRPO over warm start: {100 * value:+.1f} EM points "
+                f"[{100 * low:+.1f}, {100 * high:+.1f}], {verdict}"
             )
         if leaks := max(stage.leaks.count for stage in stages.values()):
             notes.append(f"{leaks} evaluation questions were among the training questions")

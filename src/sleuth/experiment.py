@@ -1,24 +1,23 @@
 """Experiment: the one place that composes a recipe's parts into a run.
 
-questions + retriever + engine + method → demonstrations → warm start → GRPO → evaluation. Each
-stage is a method, leaves its record in the run folder, and can be run alone or again.
+questions + retriever + engine + method → demonstrations → warm start → reinforcement → evaluation.
+Each stage is a method, leaves its record in the run folder, and can be run alone or again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from sleuth import factbook
 from sleuth.corpora import open_corpus
-from sleuth.datasets import load_questions
+from sleuth.datasets import default_corpus, load_questions
 from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
@@ -30,7 +29,7 @@ from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import open_index
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.rollouts.demonstrate import demonstrate
-from sleuth.storage import cache_folder
+from sleuth.storage import cache_folder, write_json
 from sleuth.types import Question, Trajectory
 
 if TYPE_CHECKING:
@@ -41,6 +40,12 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 """Receives one line for a person."""
+CPU_CACHE_GIB = 1.5
+"""Keys and values of rollouts: a laptop also needs room for weights, gradients and moments."""
+FORECAST_QUESTIONS = 16
+"""Training questions whose demonstrations give the expected length of an episode."""
+PROGRESS_S = 15.0
+"""Seconds between two lines of evaluation progress."""
 
 
 @dataclass
@@ -54,23 +59,23 @@ class Experiment:
     strict: bool = False
     """Stop at the first bad record instead of leaving it out."""
     recipe_file: Path | None = None
-    """The user's own recipe file, kept beside the run."""
+    """The user's own recipe file, of which the run keeps a copy."""
     settings: tuple[str, ...] = ()
     tracker: str = ""
-    """"trackio", "wandb" or "tensorboard": where metrics go besides metrics.jsonl."""
+    """"trackio", "wandb" or "tensorboard": a tracker that gets the metrics too."""
     checks_leaks: bool = True
-    """Whether evaluations are held against the training questions, which must then be readable."""
+    """Whether evaluations look for their questions in the training questions, which must then be readable."""
     say: Say = field(default=print)
     perturbation: dict[str, str] = field(default_factory=dict)
-    """What was changed on purpose (a robustness run); part of the settings of every evaluation."""
+    """Changes made on purpose (a robustness run); part of the settings of every evaluation."""
 
     @property
     def world(self) -> World:
-        """What episodes live in, with the model in training, decoding greedily."""
+        """World of the episodes, with the model in training, decoding greedily."""
         return self.world_of(self.engine)
 
     def world_of(self, engine: Engine) -> World:
-        """What episodes live in, with any engine."""
+        """World of the episodes, with any engine."""
         return World(self.recipe.protocol, engine, self.retriever, Limits.of(self.recipe.scale))
 
     @cached_property
@@ -115,7 +120,7 @@ class Experiment:
         return self.questions(self.recipe.scale.eval_data, self.recipe.scale.eval_questions or None)
 
     def questions(self, spec: str, limit: int | None = None) -> list[Question]:
-        """Questions of a data spec, answerable ones unless the method can refuse; what is left out is said."""
+        """Questions of a data spec, answerable ones unless the method can refuse; logs how many are left out."""
         loaded = load_questions(spec, strict=self.strict)
         for bad in loaded.bad[:5]:
             self.say(f"skipped {bad}")
@@ -124,9 +129,7 @@ class Experiment:
         may_refuse = self.recipe.protocol.refuses
         usable = [q for q in loaded.questions if (q.answers if q.answerable else may_refuse)]
         if left_out := len(loaded.questions) - len(usable):
-            self.say(
-                f"{spec}: {left_out} unanswerable questions left out ({self.recipe.name} has no refusal)"
-            )
+            self.say(f"{spec}: {left_out} unanswerable questions left out ({self.recipe.name} cannot refuse)")
         if not usable:
             raise DataError(f"{spec}: no questions")
         return usable[:limit]
@@ -141,23 +144,19 @@ class Experiment:
             if own.resolve() != self.recipe_file.resolve():
                 shutil.copyfile(self.recipe_file, own)
             record = {"settings": list(self.settings)}
-        path = self.folder / "recipe.json"
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+        write_json(self.folder / "recipe.json", record)
 
     def demonstrations(self) -> list[Trajectory]:
         """Scripted gold trajectories for the warm start, in the order they will be trained on."""
-        kept, in_vain = self._demonstrate(self.train_questions, self.recipe.scale.warm_start_examples)
-        self.say(f"{len(kept)} demonstrations ({in_vain} questions could not be demonstrated)")
+        scale = self.recipe.scale
+        kept, failed = demonstrate(self.train_questions, self.world, scale.warm_start_examples)
+        self.say(f"{len(kept)} demonstrations ({failed} questions could not be demonstrated)")
         if not kept:
             raise ConfigError(
-                f"no question of {self.recipe.scale.train_data} could be demonstrated; "
+                f"no question of {scale.train_data} could be demonstrated; "
                 "a warm start needs questions with gold hops (or set scale.warm_start_examples=0)"
             )
         return kept
-
-    def _demonstrate(self, questions: Sequence[Question], wanted: int) -> tuple[list[Trajectory], int]:
-        """Up to `wanted` demonstrations, and how many questions gave none."""
-        return demonstrate(questions, self.world, wanted)
 
     @cached_property
     def log(self) -> RunLog:
@@ -180,25 +179,20 @@ class Experiment:
         check_selection(self.recipe.scale)
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
-        self.retriever.identity()
+        self.retriever.open()
         self.retriever.for_question(self.eval_questions[0])
 
     def forecast(self) -> str:
-        """What training will cost: tokens, memory, time."""
-        from sleuth.training.forecast import Length, forecast, measured_flops
+        """Tokens, memory and time that training will need, as one line."""
+        from sleuth.training.forecast import Length, forecast, measure
 
-        policy = self.policy
-        speed = measured_flops(policy.device, policy.autocast_dtype)
-        parameters = sum(p.numel() for p in policy.model.parameters())
-        trainable = sum(p.numel() for p in policy.trainable_parameters())
-        shown, _ = self._demonstrate(self.train_questions[:FORECAST_QUESTIONS], FORECAST_QUESTIONS)
+        recipe = self.recipe
+        shown, _ = demonstrate(self.train_questions[:FORECAST_QUESTIONS], self.world, FORECAST_QUESTIONS)
         length = None
         if shown:
-            prompts = sum(len(one.segments[0].tokens) for one in shown) / len(shown)
-            whole = sum(len(segment.tokens) for one in shown for segment in one.segments) / len(shown)
-            length = Length(prompts, whole - prompts)
-        recipe = self.recipe
-        return forecast(recipe.scale, recipe.algorithm, parameters, trainable, speed, length).line()
+            prompt = fmean(len(one.segments[0].tokens) for one in shown)
+            length = Length(prompt, fmean(len(one.tokens) for one in shown) - prompt)
+        return forecast(recipe.scale, recipe.algorithm, measure(self.policy), length).line()
 
     def run(self, *, evaluate: bool = True) -> dict[str, Any]:
         """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued."""
@@ -228,31 +222,34 @@ class Experiment:
         from sleuth.training.warm_start import warm_start
 
         self.engine.release()  # an evaluation's memory is needed for the updates
+        shown = self.demonstrations()
         return _uninterrupted(
-            warm_start(self.policy, self.demonstrations(), self.recipe.scale, self.log, deadline_s=deadline_s)
+            warm_start(self.policy, shown, self.recipe.scale, self.log, deadline_s=deadline_s)
         )
 
     def reinforce(self, deadline_s: float | None = None) -> TrainResult:
         """Reinforcement learning; the policy as it is now becomes the reference policy."""
         from sleuth.training.loop import Parts, train
-        from sleuth.training.runs.stopping import Interrupts
+        from sleuth.training.runs.stopping import asked_to_stop
 
         recipe = self.recipe
         parts = Parts(self.train_questions, self.world, recipe.reward, recipe.algorithm)
-        with Interrupts() as stop:
-            result = train(
-                self.policy,
-                parts,
-                recipe.scale,
-                self.log,
-                evaluate=self._while_training(stop) if recipe.scale.eval_every else None,
-                deadline_s=deadline_s,
-                stop=stop,
+        with asked_to_stop() as stop:
+            evaluate = self._while_training(stop) if recipe.scale.eval_every else None
+            return _uninterrupted(
+                train(
+                    self.policy,
+                    parts,
+                    recipe.scale,
+                    self.log,
+                    evaluate=evaluate,
+                    deadline_s=deadline_s,
+                    stop=stop,
+                )
             )
-        return _uninterrupted(result)
 
     def _while_training(self, stop: Stop) -> Evaluate:
-        """Evaluates the policy as it stands, for the curves; given up when someone asks to stop."""
+        """A function that evaluates the present policy, for the curves; a request to stop abandons it."""
         from sleuth.training.runs.phase import AbandonedError
 
         def check() -> None:
@@ -261,7 +258,7 @@ class Experiment:
 
         def evaluate_step(step: int) -> dict[str, float]:
             name = "eval" if step == self.recipe.scale.steps else f"eval-step-{step:06d}"
-            # What an interrupted session left was made with weights that may differ in the last digits.
+            # An interrupted session's weights may differ from these in the last digits.
             shutil.rmtree(self.folder / name, ignore_errors=True)
             evaluation = self.evaluate(name, check=check)
             values = {metric: estimate.value for metric, estimate in evaluation.metrics.items()}
@@ -278,7 +275,7 @@ class Experiment:
     def evaluate(
         self, name: str, engine: Engine | None = None, check: Callable[[], None] | None = None
     ) -> Evaluation:
-        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`; continued if it was cut short.
+        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`; an unfinished one is continued.
 
         `check` is called after every episode and may raise.
         """
@@ -310,18 +307,10 @@ class Experiment:
 
 
 def _uninterrupted(result: TrainResult) -> TrainResult:
-    """The result, unless someone asked to stop: then nothing further of the run may be done."""
+    """The result; KeyboardInterrupt after a request to stop, so that the run does nothing more."""
     if result.stopped == "interrupted":
         raise KeyboardInterrupt
     return result
-
-
-CPU_CACHE_GIB = 1.5
-"""Keys and values of rollouts: beside weights, gradients and moments a laptop must keep room for itself."""
-FORECAST_QUESTIONS = 16
-"""Training questions whose demonstrations tell how long an episode will be."""
-PROGRESS_S = 15.0
-"""Seconds between two lines of evaluation progress."""
 
 
 def headline(evaluation: Evaluation) -> dict[str, Any]:
@@ -332,13 +321,13 @@ def headline(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:
-    """The recipe's retriever, its index set; Factbook's index is built when none is given."""
+    """The recipe's retriever over `index`; questions with a corpus of their own need none."""
     retriever = recipe.retriever
     if index:
         return retriever.at(index)
     if not retriever.unplaced:
         return retriever
-    if "factbook" in recipe.scale.eval_data or "factbook" in recipe.scale.train_data:
+    if default_corpus(f"{recipe.scale.train_data}+{recipe.scale.eval_data}") == "factbook":
         return retriever.at(str(factbook_index(say)))
     raise ConfigError(
         f"{recipe.name} needs an index: build one with 'sleuth index SRC -o DIR' and pass --index DIR"
@@ -348,7 +337,7 @@ def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:
 def factbook_index(say: Say = print) -> Path:
     """The index over the Factbook's passages, built at first use (seconds).
 
-    Its name holds what decides the passages, so that an index of other passages is never taken up.
+    Its name is a hash of what decides the passages, so that an index of other passages is never used.
     """
     made_by = Path(factbook.__file__).read_bytes() + factbook.edition().encode()
     directory = cache_folder() / "indexes" / f"factbook-{hashlib.sha256(made_by).hexdigest()[:12]}"

@@ -7,7 +7,7 @@ never import paths, so that reading a recipe can run no code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -65,17 +65,17 @@ class Recipe:
     def with_settings(self, settings: Iterable[str]) -> Recipe:
         """This recipe after "slot.field=value" overrides, as given to `--set`.
 
-        "retriever=given" puts in a whole part, with the settings given beside it or its own
-        defaults: "reward.judge=llm reward.judge.model=NAME". What concerns one part takes effect
-        at once, whatever the order; of two values for one key the later counts. Raises
-        ConfigError for an unknown key, with the nearest right one, or a value of the wrong type.
+        "retriever=given" puts in a whole part, with the settings given for it or its own defaults:
+        "reward.judge=llm reward.judge.model=NAME". Settings of one part take effect at once,
+        whatever their order; of two values for one key the later counts. Raises ConfigError for an
+        unknown key, with the nearest right one, or a value of the wrong type.
         """
-        wanted = _Changes()
+        wanted: Settings = {}
         for setting in settings:
             key, equals, value = setting.partition("=")
             if not equals:
                 raise ConfigError(f"--set wants key=value, not {setting!r}")
-            wanted.at(key.strip().split(".")).value = value.strip()
+            wanted[tuple(key.strip().split("."))] = value.strip()
         return cast("Recipe", _changed(self, wanted, ""))
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,6 +92,8 @@ class Recipe:
         return recipe
 
 
+Settings = dict[tuple[str, ...], str]
+"""Path of names → value, such as ("scale", "steps") → "3"."""
 SLOTS = ("protocol", "retriever", "reward", "algorithm", "scale")
 
 
@@ -134,30 +136,37 @@ def _decode(value: Any, where: str) -> Any:
 
 def _build(kind: type[Any], values: dict[str, Any], where: str) -> Any:
     """`kind` from plain values, with unknown fields refused and types checked."""
-    known = {f.name for f in fields(kind) if f.init}
-    for key in values:
-        if key not in known:
-            raise ConfigError(f"{where}: unknown key {key!r}{nearest(key, known)}")
     if missing := [key for key in getattr(kind, "needed", ()) if key not in values]:
         raise ConfigError(f"{where}: {', '.join(missing)} missing")
-    hints = get_type_hints(kind)
-    ready = {}
+    hints, ready = get_type_hints(kind), {}
     for key, value in values.items():
+        _check_known(key, kind, where)
         place = f"{where}.{key}"
         decoded = _decode(value, place)
-        if is_dataclass(decoded):
+        if isinstance(decoded, tuple) and any(map(is_dataclass, decoded)):
+            ready[key] = decoded
+        elif is_dataclass(decoded):
             ready[key] = _fitting(decoded, hints[key], place)
         else:
-            is_plain = not _holds_part(decoded)
-            ready[key] = _convert(decoded, hints[key], place, strict=True) if is_plain else decoded
-    try:
-        return kind(**ready)
-    except TypeError as error:
-        raise ConfigError(f"{where}: {error}") from error
+            ready[key] = _convert(decoded, hints[key], place, strict=True)
+    return _made(kind, ready, where)
 
 
-def _holds_part(value: Any) -> bool:
-    return isinstance(value, tuple) and any(map(is_dataclass, value))
+def _check_known(name: str, kind: type[Any], where: str) -> None:
+    known = [f.name for f in fields(kind) if f.init]
+    if name not in known:
+        inside = f" in {where}" if where else ""
+        raise ConfigError(f"unknown setting {name!r}{inside}{nearest(name, known)}")
+
+
+def _made(kind: type[Any], values: Mapping[str, Any], where: str) -> Any:
+    """`kind` from the values of its fields; ConfigError for missing ones."""
+    missing = [f.name for f in fields(kind) if f.init and f.name not in values and _default(f) is MISSING]
+    if missing:
+        raise ConfigError(
+            f"{where}: {kind.__name__} needs {' and '.join(f'{where}.{name}=…' for name in missing)}"
+        )
+    return kind(**values)
 
 
 def _fitting(part: Any, hint: Any, where: str) -> Any:
@@ -176,84 +185,46 @@ def _convert(value: Any, hint: Any, where: str, *, strict: bool) -> Any:
         raise ConfigError(f"{where}: {value!r} does not fit: {error}") from error
 
 
-@dataclass(slots=True)
-class _Changes:
-    """What `--set` asks of one setting or part: a value of its own, and changes inside it."""
-
-    value: str | None = None
-    inside: dict[str, _Changes] = field(default_factory=dict)
-
-    def at(self, path: Iterable[str]) -> _Changes:
-        """The changes at a path of names."""
-        here = self
-        for name in path:
-            here = here.inside.setdefault(name, _Changes())
-        return here
-
-
-def _changed(part: Any, wanted: _Changes, key: str) -> Any:
-    """A copy of `part` with the changes made; `key` is where it stands."""
-    return replace(
-        part, **_values(type(part), {f.name: getattr(part, f.name) for f in fields(part)}, wanted, key)
-    )
-
-
-def _values(kind: type[Any], current: Mapping[str, Any], wanted: _Changes, where: str) -> dict[str, Any]:
-    """New values of the fields of `kind` that are to change."""
-    known = {f.name for f in fields(kind) if f.init}
+def _changed(part: Any, wanted: Settings, where: str) -> Any:
+    """A copy of `part`, an instance or a class, with the settings inside it made; `where` is its key."""
+    kind = part if isinstance(part, type) else type(part)
+    current = {f.name: _default(f) if part is kind else getattr(part, f.name) for f in fields(kind) if f.init}
     hints = get_type_hints(kind)
-    values = {}
-    for name, change in wanted.inside.items():
-        key = f"{where}.{name}" if where else name
-        if name not in known:
-            raise ConfigError(f"unknown setting {key!r}: {name!r} is not known here{nearest(name, known)}")
-        values[name] = _value(current.get(name), hints[name], change, key)
-    return values
+    for name in dict.fromkeys(path[0] for path in wanted):
+        _check_known(name, kind, where)
+        inside = {path[1:]: value for path, value in wanted.items() if path[0] == name}
+        current[name] = _value(current[name], hints[name], inside, f"{where}.{name}".lstrip("."))
+    return _made(kind, {name: value for name, value in current.items() if value is not MISSING}, where)
 
 
-def _value(current: Any, hint: Any, change: _Changes, key: str) -> Any:
-    """The new value of one field: a part, or a plain value."""
+def _value(current: Any, hint: Any, wanted: Settings, key: str) -> Any:
+    """The new value of one field: a part, or a plain value. Its own setting has the path ()."""
     room = f"{key.rpartition('.')[2]}s"
-    if change.value is not None and room in ROOMS and change.value.lower() not in ("", "none", "null"):
-        return _fitting(_filled(resolve(room, ROOMS[room], change.value), change, key), hint, key)
-    if is_dataclass(current) and change.value is None:
-        return _changed(current, change, key)
-    if change.inside:
-        inner = f"{key}.{next(iter(change.inside))}"
+    inside = {path: value for path, value in wanted.items() if path}
+    text = wanted.get(())
+    is_none = text is not None and text.lower() in ("", "none", "null")
+    may_be_none = type(None) in get_args(hint)
+    if text is not None and room in ROOMS and not is_none:
+        return _fitting(_changed(resolve(room, ROOMS[room], text), inside, key), hint, key)
+    if text is None and is_dataclass(current):
+        return _changed(current, inside, key)
+    if inside:
+        inner = f"{key}.{next(iter(inside))[0]}"
         if room in ROOMS:
             raise ConfigError(
                 f"{inner!r} has no part to go into: set {key} first, one of {', '.join(ROOMS[room])}"
             )
         raise ConfigError(f"unknown setting {inner!r}: {key!r} has no settings of its own")
-    text = change.value or ""
-    if is_dataclass(current) and not _allows_none(hint):
+    if is_dataclass(current) and not may_be_none:
         names = ", ".join(f.name for f in fields(current))
         raise ConfigError(f"{key!r} is a whole part; set one of {names}")
-    if _allows_none(hint) and text.lower() in ("", "none", "null"):
+    if is_none and may_be_none:
         return None
+    text = text or ""
     items = [v.strip() for v in text.split(",") if v.strip()] if get_origin(hint) is tuple else text
     return _convert(items, hint, key, strict=False)
 
 
-def _filled(kind: type[Any], change: _Changes, key: str) -> Any:
-    """A part put in by name, with the settings given for it."""
-    values = _values(kind, {f.name: _default(f) for f in fields(kind)}, change, key)
-    missing = [f.name for f in fields(kind) if f.init and f.name not in values and _has_no_default(f)]
-    if missing:
-        raise ConfigError(
-            f"{change.value!r} as {key} needs {' and '.join(f'{key}.{name}=…' for name in missing)}"
-        )
-    return kind(**values)
-
-
 def _default(setting: Field[Any]) -> Any:
-    """What a field holds unless told otherwise; MISSING if it must be told."""
+    """The default of a field; MISSING if it has none."""
     return setting.default if setting.default_factory is MISSING else setting.default_factory()
-
-
-def _has_no_default(setting: Field[Any]) -> bool:
-    return setting.default is MISSING and setting.default_factory is MISSING
-
-
-def _allows_none(hint: Any) -> bool:
-    return type(None) in get_args(hint)

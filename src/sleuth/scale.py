@@ -34,7 +34,7 @@ class Scale(Checked):
     max_context: Positive = 4096
     """Prompt and response together."""
     temperature: NonNegativeFloat = 1.0
-    """Of training rollouts; evaluation is greedy."""
+    """Temperature of training rollouts; evaluation is greedy."""
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     warm_start_examples: NonNegative = 0
     """Scripted gold trajectories for supervised fine-tuning before RL; 0 = none."""

@@ -2,7 +2,7 @@
 
 Frozen, slotted, torch-free. One invariant carries the whole framework: every Segment names
 its author, and the loss mask, the actions and the rewards are all derived from the segments
-whose author is "policy". No mask is stored beside tokens, so none can slip.
+whose author is "policy". A mask is never stored next to tokens, so that it cannot slip.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Author = Literal["prompt", "policy", "world"]
-"""Who wrote a segment: the instructions, the model being trained, or the environment."""
+"""Author of a segment: the instructions, the model being trained, or the environment."""
 
 StopReason = Literal["stop", "eos", "length", "context", ""]
 """Why generation ended: a stop string, end of sequence, the token limit, no room left; "" = not generated."""
@@ -49,9 +49,9 @@ class Hop:
     """A search that finds the passage, as a person would type it."""
     passage_id: str
     answer: str
-    """What this passage contributes."""
+    """Part of the answer that this passage contributes."""
     need: str = ""
-    """What is looked for, as a noun phrase: "the country whose capital is Paris"."""
+    """The thing that is searched, as a noun phrase: "the country whose capital is Paris"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,8 @@ class Segment:
     hits: tuple[Hit, ...] = ()
     """World only: the passages shown in this segment, after any were dropped for room."""
     until: int = -1
-    """Index of the first segment written without seeing this one, since a backtrack or a new context dropped it; -1 = all see it."""
+    """Index of the first segment that was written without this one in its context, after a backtrack or a new
+    context; -1 = all saw it."""
 
     def __post_init__(self) -> None:
         if self.author != "policy" and self.logprobs:
@@ -103,7 +104,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the policy decided in one of its segments."""
+    """A decision of the policy in one of its segments."""
 
     kind: str
     """"search", "answer", "refuse", "backtrack", "invalid", or a protocol's own kind."""
@@ -127,7 +128,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class StepScore:
-    """What a step reward makes of one action."""
+    """Score of one action by a step reward."""
 
     action: str
     """Its kind."""
@@ -144,7 +145,7 @@ class StepScore:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a reward makes of a trajectory."""
+    """Score of a trajectory by a reward."""
 
     total: float
     parts: dict[str, float]
@@ -157,7 +158,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One episode: what was said, by whom, and what the model did."""
+    """One episode: its segments with their authors, and the actions of the model."""
 
     question: Question
     segments: tuple[Segment, ...]
@@ -192,7 +193,7 @@ class Trajectory:
 
     @property
     def tokens(self) -> list[int]:
-        """All token ids, prompt first, length T. What the last segment saw only if nothing was dropped."""
+        """All token ids, prompt first, length T; the last segment's context only if nothing was dropped."""
         return [token for segment in self.segments for token in segment.tokens]
 
     @property
@@ -202,7 +203,7 @@ class Trajectory:
 
     @property
     def has_drops(self) -> bool:
-        """Whether a backtrack or a new context took something out, so that `tokens` is nobody's context."""
+        """Whether a backtrack or a new context dropped a segment, so that `tokens` is not the context of any segment."""
         return any(segment.until >= 0 for segment in self.segments)
 
     def context(self, index: int) -> list[int]:

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import torch
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.recipes.evo_rag.dpo import DPO
-from sleuth.training.forecast import Forecast, Length, Work, forecast, measured_flops
+from sleuth.training.forecast import Forecast, Learner, Length, Work, forecast, measure
 
 
 def plan(toy: Any, **changes: Any) -> Any:
@@ -30,15 +29,15 @@ def plan(toy: Any, **changes: Any) -> Any:
 
 def test_by_hand(toy: Any) -> None:
     # An episode has at most min(300, 4 × 100) tokens; 10 steps × 2 questions × 4 samples of it, and 10 shown twice over.
-    got = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 1000, 1000, flops_per_s=1e6)
+    got = forecast(plan(toy), GRPO(group_size=4, beta=0.0), Learner(1000, 1000, 1e6))
     assert got.likely is None
     assert got.most.rollouts == 10 * 2 * 4 * 300
     assert got.most.updates == got.most.rollouts + 5 * 2 * 300
     assert got.most.hours == pytest.approx((2 * 24_000 + 6 * 27_000) * 1000 / 0.5e6 / 3600)
 
 
-def test_what_is_likely_shares_prompts(toy: Any) -> None:
-    got = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 1000, 1000, 1e6, Length(30, 50)).likely
+def test_the_likely_work_shares_prompts(toy: Any) -> None:
+    got = forecast(plan(toy), GRPO(group_size=4, beta=0.0), Learner(1000, 1000, 1e6), Length(30, 50)).likely
     assert got is not None
     assert got.rollouts == 10 * 2 * (30 + 4 * 50)
     assert got.updates == got.rollouts + 5 * 2 * 80
@@ -47,22 +46,25 @@ def test_what_is_likely_shares_prompts(toy: Any) -> None:
 
 def test_branches_are_counted(toy: Any) -> None:
     # In each of two stages a trunk and, at its three turns, three forks.
-    got = forecast(plan(toy), DPO(group_size=4), 1000, 1000, 1e6)
+    got = forecast(plan(toy), DPO(group_size=4), Learner(1000, 1000, 1e6))
     assert got.most.rollouts == 10 * 2 * (2 * (1 + 3 * 3)) * 300
 
 
 def test_a_reference_costs_a_pass_and_a_copy(toy: Any) -> None:
-    free = forecast(plan(toy), GRPO(group_size=4, beta=0.0), 10**9, 10**9, 1e12)
-    held = forecast(plan(toy), GRPO(group_size=4, beta=0.1), 10**9, 10**9, 1e12)
+    free = forecast(plan(toy), GRPO(group_size=4, beta=0.0), Learner(10**9, 10**9, 1e12))
+    held = forecast(plan(toy), GRPO(group_size=4, beta=0.1), Learner(10**9, 10**9, 1e12))
     assert held.memory_gb - free.memory_gb == pytest.approx(4.0)
     assert held.most.hours > free.most.hours
 
 
 def test_adapters_and_checkpointing_save_memory(toy: Any) -> None:
     algorithm = GRPO(group_size=4)
-    full = forecast(plan(toy), algorithm, 10**8, 10**8, 1e12).memory_gb
-    assert forecast(plan(toy), algorithm, 10**8, 10**6, 1e12).memory_gb < full - 1
-    assert forecast(plan(toy, gradient_checkpointing=True), algorithm, 10**8, 10**8, 1e12).memory_gb < full
+    full = forecast(plan(toy), algorithm, Learner(10**8, 10**8, 1e12)).memory_gb
+    assert forecast(plan(toy), algorithm, Learner(10**8, 10**6, 1e12)).memory_gb < full - 1
+    assert (
+        forecast(plan(toy, gradient_checkpointing=True), algorithm, Learner(10**8, 10**8, 1e12)).memory_gb
+        < full
+    )
 
 
 def test_the_line_reads_well() -> None:
@@ -77,5 +79,7 @@ def test_the_line_reads_well() -> None:
     )
 
 
-def test_the_machine_is_measured() -> None:
-    assert 1e8 < measured_flops(torch.device("cpu")) < 1e16
+def test_the_machine_is_measured(toy: Any) -> None:
+    learner = measure(toy.new_learner()[0])
+    assert learner.parameters == learner.trainable > 1000
+    assert 1e8 < learner.flops_per_s < 1e16

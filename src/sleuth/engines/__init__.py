@@ -1,4 +1,4 @@
-"""Models as token continuers: local, behind an HTTP endpoint, or scripted."""
+"""Models as token continuers: local, served by an HTTP endpoint, or scripted."""
 
 from __future__ import annotations
 

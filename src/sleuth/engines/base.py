@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What the model wrote."""
+    """Tokens and text that the model wrote."""
 
     tokens: tuple[int, ...]
     """As sampled; an end-of-sequence token is kept, since the model chose it."""
@@ -64,7 +64,7 @@ class Completion:
 
 
 class Tokenizer(Protocol):
-    """What an engine needs from its model's tokenizer."""
+    """Functions an engine needs from its model's tokenizer."""
 
     def encode(self, text: str) -> list[int]:
         """Tokens of plain text; control tokens spelled out in it stay plain text."""
@@ -80,7 +80,7 @@ class Engine(ABC):
     """A model that continues token contexts; concurrent calls share its batch."""
 
     name: str
-    """What to record in a result file: model name or path."""
+    """Model name or path, for result files."""
     tokenizer: Tokenizer
     context_length: int
     """Most tokens the model can hold, prompt and response together."""
@@ -111,7 +111,7 @@ class Engine(ABC):
         """Free the memory of cached keys and values, such as before an update."""
 
     def fingerprint(self) -> str:
-        """Hash that tells these weights from others of the same name; "" where they cannot be seen."""
+        """Hash of the weights, which differs for other weights of the same name; "" where they cannot be seen."""
         return ""
 
     def describe(self) -> dict[str, str]:

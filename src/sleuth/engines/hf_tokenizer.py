@@ -51,8 +51,8 @@ class HFTokenizer:
     def to_text(self, tokens: Sequence[int]) -> str:
         """The context as text for a server that encodes it itself, with its control tokens spelled out.
 
-        Control tokens that were plain text here lose their first character to "‹": the server
-        could not tell them from real ones. A start token the server adds by itself is left out.
+        Control tokens that were plain text here lose their first character to "‹", since the server
+        would read them as real ones. A start token that the server adds by itself is left out.
         """
         by_id = {i: text for text, i in self._control.items()}
         tokens = list(tokens)
@@ -81,18 +81,18 @@ class HFTokenizer:
             )
         if not self.has_chat_template:
             return self._start() + self.encode("".join(f"{m.content}\n\n" for m in messages))
-        # The template sees stand-ins for the contents (their own outer spaces kept, since some
-        # templates strip them), so whatever is a control token in its output is the template's.
+        # The template gets placeholders for the contents, so every control token in its output is its
+        # own. A content's outer spaces stay around its placeholder, since some templates strip them.
         contents = [valid_unicode(m.content) for m in messages]
-        stand_ins = [_stand_in(i, content) for i, content in enumerate(contents)]
-        rendered = self._render([Message(m.role, s) for m, s in zip(messages, stand_ins, strict=True)])
+        placeholders = [_placeholder(i, content) for i, content in enumerate(contents)]
+        rendered = self._render([Message(m.role, s) for m, s in zip(messages, placeholders, strict=True)])
         missing = [i for i, c in enumerate(contents) if c.strip() and _mark(i) not in rendered]
         if missing:
             raise EngineError(f"the chat template leaves out turn {missing[0]} ({messages[missing[0]].role})")
         return self._join(rendered, contents)
 
     def _join(self, rendered: str, contents: Sequence[str]) -> list[int]:
-        """Tokens of a rendered template once the contents stand where their marks are."""
+        """Tokens of a rendered template with the contents in place of their marks."""
         pieces = self._splitter.split(rendered) if self._control else [rendered]
         expected = [self._control[piece] for piece in pieces[1::2]]
         plain = [_MARK.sub(lambda m: contents[int(m[1])].strip(), piece) for piece in pieces[::2]]
@@ -139,7 +139,7 @@ def _mark(index: int) -> str:
     return f"\ue000{index}\ue001"
 
 
-def _stand_in(index: int, content: str) -> str:
+def _placeholder(index: int, content: str) -> str:
     core = content.strip()
     if not core:
         return content
@@ -148,7 +148,7 @@ def _stand_in(index: int, content: str) -> str:
 
 
 def _control_tokens(tokenizer: Any) -> dict[str, int]:
-    """Text → id of every token that is no plain text."""
+    """Text → id of every token that is not plain text."""
     tokens = {t.content: i for i, t in tokenizer.added_tokens_decoder.items() if t.special}
     named = [str(t) for t in tokenizer.all_special_tokens]
     return tokens | {t: int(tokenizer.convert_tokens_to_ids(t)) for t in named}

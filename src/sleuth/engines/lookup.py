@@ -1,4 +1,4 @@
-"""Lookup: what may come next, read off where the same tokens stood before in the same context.
+"""Lookup: guesses of the next tokens from earlier places of the same tokens in the same context.
 
 An agent copies: names into queries, sentences into evidence, words into answers. Several guessed
 tokens are then checked in one forward pass that costs little more than one token's (prompt lookup,
@@ -13,9 +13,9 @@ from itertools import accumulate, repeat
 from operator import mul
 
 NGRAM = 2
-"""Tokens that must stand before a guess as they stand now."""
+"""Last tokens that must be the same at the earlier place."""
 WIDTHS = (1, 2, 4, 8)
-"""Numbers of guessed tokens to choose from, besides none."""
+"""Numbers of guessed tokens to choose from, in addition to none."""
 TRUST = 0.2
 """Weight of the latest guess in a context's running share of right ones."""
 
@@ -37,19 +37,19 @@ class Lookup:
         self._tokens.append(token)
 
     def guess(self, most: int) -> list[int]:
-        """Up to `most` tokens that may come next; none if the last tokens have not stood together before."""
+        """Up to `most` tokens that may come next; none if the last tokens did not occur together before."""
         place = self._followers.get(tuple(self._tokens[-NGRAM:]))
         if place is None:
             return []
         guessed: list[int] = []
         for index in range(place, place + most):
-            # Behind the end, a repetition goes on with what it has repeated.
+            # Past the end, copy from the guess itself.
             beyond = index - len(self._tokens)
             guessed.append(self._tokens[index] if beyond < 0 else guessed[beyond])
         return guessed
 
     def learn(self, guessed: int, right: int) -> None:
-        """Take in that the first `right` of `guessed` tokens were right."""
+        """Record that the first `right` of `guessed` tokens were right."""
         tried = min(guessed, right + 1)
         if tried:
             self.share += TRUST * (right / tried - self.share)

@@ -1,6 +1,6 @@
-"""Choosing tokens. One uniform number per (seed, step) and inverse CDF, so a sample depends on its own
+"""Choosing tokens by one uniform number per (seed, step) and inverse CDF.
 
-context and seed only, never on its neighbours in the batch or their order.
+A sample depends on its own context and seed only, never on its neighbours in the batch or their order.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _nucleus(probs: Tensor, top_p: float) -> Tensor:
     if bool((top.sum(-1) < top_p).any()):
         top = probs.sort(dim=-1, descending=True).values
     reached = top.cumsum(-1) >= top_p
-    # The last entry stands in where rounding keeps the sum a hair under top_p.
+    # The last entry serves where rounding keeps the sum a hair under top_p.
     last = torch.where(reached.any(-1), reached.int().argmax(-1), top.shape[-1] - 1)
     edge = top.gather(-1, last[:, None])
     return torch.where(probs >= edge, probs, torch.zeros_like(probs))

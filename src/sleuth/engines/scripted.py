@@ -47,7 +47,7 @@ class ByteTokenizer:
 
 
 class ScriptedEngine(Engine):
-    """Writes what it is told to; stop strings, limits and ends as in a real engine, log-probs 0.
+    """Writes scripted replies; stop strings, limits and ends as in a real engine, log-probs 0.
 
     `turn` counts the assistant turns in request.messages; for a request without messages, the
     requests this engine has answered so far. A list of replies is indexed by it.

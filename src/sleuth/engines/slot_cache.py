@@ -1,7 +1,7 @@
 """SlotCache: the keys and values of many contexts, kept across turns, as a transformers Cache.
 
 One tensor [slots, kv_heads, capacity, head_dim] per layer. Slot s holds the keys and values of
-`tokens[s]` at positions 0..len-1 without holes; what lies behind is finite, never read unmasked.
+`tokens[s]` at positions 0..len-1 without holes; later cells are finite and never read unmasked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from transformers.cache_utils import Cache
 
 @dataclass(slots=True)
 class Window:
-    """Which cells one forward pass writes and which rows it reads."""
+    """Cells that one forward pass writes, and rows that it reads."""
 
     rows: slice | Tensor
     """Slots of the batch, in batch order: a slice gives attention a view, a tensor a gathered copy."""

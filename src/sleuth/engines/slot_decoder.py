@@ -1,8 +1,8 @@
-"""SlotDecoder: many contexts decoded side by side over a SlotCache.
+"""SlotDecoder: many contexts decoded in one batch over a SlotCache.
 
-What was computed for one context is never computed again: a row that already holds a prefix is
-continued, and a prefix shared inside a call is computed in one row and copied to the others.
-Tokens do not depend on which rows sit beside each other, up to the arithmetic's rounding.
+No prefix is computed twice: a row that already holds it is continued, and a prefix shared inside a
+call is computed in one row and copied to the others. Tokens do not depend on the other rows of the
+batch, up to the arithmetic's rounding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ JOIN_SHARE = 1 / 8
 MIN_SHARED = 16
 """Tokens two contexts must share before one waits for the other; a wait costs one more forward pass."""
 STEP_OVERHEAD = {"cpu": 20.0}
-"""What a decoding step costs before its first token, in tokens: reading all weights. By device."""
+"""Fixed cost of a decoding step, the reading of all weights, in tokens; by device."""
 OVERHEAD_ELSEWHERE = 200.0
 ROUND = 64
 """Capacity grows in multiples of this many tokens."""

@@ -53,7 +53,7 @@ def _convert(source: Path, target: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
-    # The GGUF reader draws its own bars, whatever transformers is told.
+    # The GGUF reader draws its own bars, whatever the settings of transformers.
     with redirect_stderr(StringIO()):
         tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_FILE)
         # Without dequantize the model counts as quantised and cannot be saved.

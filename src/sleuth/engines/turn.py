@@ -64,7 +64,7 @@ class TextStream:
         return self._stopped(before)
 
     def close(self) -> None:
-        """Settle text and ends once the last token is in; an unfinished character becomes U+FFFD."""
+        """Complete text and ends after the last token; an unfinished character becomes U+FFFD."""
         whole = self.decode(self.tokens)
         if whole != self.text:
             self.ends = [min(end, len(whole)) for end in self.ends]
@@ -102,13 +102,13 @@ class Turn:
         self.limit = max(0, min(room, sampling.max_new_tokens))
         """Most new tokens."""
         self.stop: StopReason = "context" if room < 1 else ""
-        """Empty while the turn goes on."""
+        """Empty until the turn has ended."""
         self._at_limit: StopReason = "context" if room < sampling.max_new_tokens else "length"
         self.lookup = Lookup(self.context)
         self._eos = eos
         self._stream = TextStream(decode, sampling.stop)
         self._logprobs: list[float] = []
-        # Drawn at once, so that no sample depends on how many others are drawn beside it.
+        # Drawn at once, so that no sample depends on how many others are drawn in its batch.
         self._draws = uniforms(self.seed, self.limit) if sampling.temperature else None
 
     @property

@@ -1,7 +1,7 @@
 """evaluate: a file of questions in, a result folder out. Greedy, whole file, resumable.
 
-Each episode is on disk when it ends, so a killed evaluation goes on with the questions that are
-left; an episode that failed from outside is counted as wrong and reported, never dropped.
+Each episode is on disk when it ends, so a killed evaluation continues with the questions that are
+left. An episode that failed from outside is counted as wrong and reported, never dropped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from sleuth.datasets.leak import find_leaks
@@ -80,7 +79,7 @@ class Origin:
     train_questions: Sequence[Question] | None = None
     """Training questions to find leaks in; None = not checked."""
     perturbation: Mapping[str, str] = field(default_factory=dict)
-    """What was changed on purpose about questions or passages (a robustness run)."""
+    """Changes made on purpose to questions or passages (a robustness run)."""
 
 
 def evaluate(
@@ -96,9 +95,9 @@ def evaluate(
     """Play every question once and write `folder`; a folder of the same settings is continued.
 
     `width` episodes run at a time; it changes speed, never results. `reward` is recorded in
-    addition to the official scores. Raises DataError for no or repeated questions, ConfigError for
-    a folder that holds an evaluation with other settings or weights, BusyError for one that is
-    being written, EngineError if the model fails (run again to continue).
+    addition to the official scores. Raises DataError for no or repeated questions, and ConfigError
+    for a folder that holds an evaluation with other settings or weights. A folder that is being
+    written raises BusyError, and a model that fails EngineError (run again to continue).
     """
     _check(questions)
     settings = settings_of(questions, world, reward, origin.perturbation)
@@ -111,7 +110,24 @@ def evaluate(
             roll_out(todo[start : start + per_round], world, width=width, on_done=session.finish)
             if reward is not None:
                 session.score(reward, world.engine, per_round)
-    return _conclude(folder, session, settings, leaks, origin.source, world.engine.describe())
+    records = list(session.records.values())
+    faults = [record for record in records if record.fault]
+    evaluation = Evaluation(
+        folder=folder,
+        n=len(records),
+        metrics=summarise(records, read_scores(folder)),
+        faults=len(faults),
+        fault_examples=tuple(f"{record.id}: {record.fault}" for record in faults[:_EXAMPLES]),
+        endings=dict(sorted(Counter(record.ending for record in records).items())),
+        leaks=leaks,
+        settings=settings,
+        versions=versions(),
+        seconds=round(session.elapsed_s, 1),
+        engine=world.engine.describe(),
+        source=origin.source,
+    )
+    write_json(folder / RESULT, evaluation.to_dict())
+    return evaluation
 
 
 def _check(questions: Sequence[Question]) -> None:
@@ -171,9 +187,9 @@ class _Session:
         # A kill between the two writes leaves an episode without its record.
         for index in range(len(self.records), len(reader)):
             self._record(reader[index])
-        self._taken_up = len(self.records)
-        # Episodes run side by side, so the first to end says nothing about the pace.
-        self._telling = min(width, total - self._taken_up) / 4
+        self._num_earlier = len(self.records)
+        # Episodes run concurrently, so the first to end does not show the pace.
+        self._warm_up = min(width, total - self._num_earlier) / 4
 
     @property
     def elapsed_s(self) -> float:
@@ -214,57 +230,17 @@ class _Session:
 
     def _now(self) -> Progress:
         done = len(self.records)
-        new = done - self._taken_up
-        left = (time.monotonic() - self._began) / new * (self._total - done) if new >= self._telling else None
+        new = done - self._num_earlier
+        left = (time.monotonic() - self._began) / new * (self._total - done) if new >= self._warm_up else None
+        means = {name: total / count if count else None for name, (total, count) in self._sums.items()}
         return Progress(
-            done=done,
-            total=self._total,
-            em=self._mean("em"),
-            f1=self._mean("f1"),
-            valid_format=self._mean("valid_format"),
-            faults=self._num_faults,
-            elapsed_s=self.elapsed_s,
-            remaining_s=left,
+            done, self._total, **means, faults=self._num_faults, elapsed_s=self.elapsed_s, remaining_s=left
         )
-
-    def _mean(self, name: str) -> float | None:
-        total, count = self._sums[name]
-        return total / count if count else None
 
     def __enter__(self) -> _Session:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for file in (self._trajectories, self._lines, self._rewards):
             file.close()
         self._lock.release()
-
-
-def _conclude(
-    folder: Path,
-    session: _Session,
-    settings: dict[str, Any],
-    leaks: Leaks,
-    source: str,
-    engine: dict[str, str],
-) -> Evaluation:
-    records = list(session.records.values())
-    faults = [record for record in records if record.fault]
-    evaluation = Evaluation(
-        folder=folder,
-        n=len(records),
-        metrics=summarise(records, read_scores(folder)),
-        faults=len(faults),
-        fault_examples=tuple(f"{record.id}: {record.fault}" for record in faults[:_EXAMPLES]),
-        endings=dict(sorted(Counter(record.ending for record in records).items())),
-        leaks=leaks,
-        settings=settings,
-        versions=versions(),
-        seconds=round(session.elapsed_s, 1),
-        engine=engine,
-        source=source,
-    )
-    write_json(folder / RESULT, evaluation.to_dict())
-    return evaluation

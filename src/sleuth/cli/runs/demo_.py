@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     story = Demo(experiment, began + 60 * arguments.minutes, slack_s=20 * arguments.minutes).run()
     if arguments.json:
-        print_json(story.to_dict())
+        print_json(story.details)
         return 0
     print_figures(f"{recipe.name} on {story.n} held-out questions", story.rows)
     for note in story.notes:

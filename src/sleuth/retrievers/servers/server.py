@@ -40,6 +40,10 @@ class ServerRetriever(Checked, Retriever):
     token_env: str = "SLEUTH_RETRIEVER_TOKEN"
     """Environment variable with the token or password; none is sent if it is unset."""
 
+    def open(self) -> None:
+        """Raise RetrievalError if the server does not answer."""
+        self.identity()
+
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         """The best k passages of each query; an empty query is not sent and finds nothing.
 

@@ -85,7 +85,7 @@ def latest_checkpoint(folder: Path, say: Callable[[str], None] = print) -> Check
 
 def capture_random() -> dict[str, Any]:
     """The state of every global random generator as JSON values: Python, NumPy, torch CPU and GPUs."""
-    numpy: dict[str, Any] = np.random.get_state(legacy=False)  # type: ignore[assignment]
+    numpy: dict[str, Any] = np.random.get_state(legacy=False)
     inner = {**numpy["state"], "key": numpy["state"]["key"].tolist()}
     gpus = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {
