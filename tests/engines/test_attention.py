@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from sleuth.engines.attention import NAME, grouped, grouped_attention
+from sleuth.engines.attention import FEW, NAME, grouped, grouped_attention
 
 
 class Module(torch.nn.Module):
@@ -17,7 +17,7 @@ class Module(torch.nn.Module):
     is_causal = True
 
 
-@pytest.mark.parametrize("columns", [1, 4])
+@pytest.mark.parametrize("columns", [1, 4, FEW, FEW + 1])
 def test_values_are_those_of_repeated_heads(columns: int):
     torch.manual_seed(0)
     query = torch.randn(2, 6, columns, 8)
@@ -32,7 +32,7 @@ def test_values_are_those_of_repeated_heads(columns: int):
 
 
 @pytest.mark.parametrize("option", [{}, {"something_new": 50.0}])
-def test_what_it_is_not_made_for_goes_to_transformers(option: dict[str, float]):
+def test_unusual_calls_are_left_to_transformers(option: dict[str, float]):
     torch.manual_seed(0)
     query, key = torch.randn(1, 6, 4, 8), torch.randn(1, 2, 4, 8)
     mask = torch.zeros(1, 1, 4, 4) if option else None  # without a mask attention is causal

@@ -16,7 +16,7 @@ def test_no_guess_where_the_last_two_tokens_are_new():
     assert Lookup([]).guess(4) == []
 
 
-def test_a_repetition_goes_on():
+def test_a_repetition_is_continued():
     assert Lookup([9, 4, 5, 4, 5]).guess(5) == [4, 5, 4, 5, 4]
     assert Lookup([7, 7, 7]).guess(3) == [7, 7, 7]
 

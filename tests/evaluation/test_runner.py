@@ -61,8 +61,8 @@ def test_figures_and_files(world: Any, tmp_path: Path) -> None:
 def test_the_result_file_names_everything_it_depends_on(world: Any, tmp_path: Path) -> None:
     engine = world.knows(lambda _: True, name="tiny")
     result = world.run(tmp_path, world.questions(2), engine, limits=Limits(top_k=2))
-    told = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
-    settings = told["settings"]
+    saved = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    settings = saved["settings"]
     assert settings["model"] == "tiny"
     assert settings["dataset"] == "squad"
     assert settings["rules"]["squad"] == {
@@ -75,9 +75,9 @@ def test_the_result_file_names_everything_it_depends_on(world: Any, tmp_path: Pa
     assert settings["limits"]["top_k"] == 2
     assert settings["protocol"]["part"] == "SearchTags"
     assert settings["questions"]["n"] == 2
-    assert {"python", "sleuth", "numpy"} <= set(told["versions"])
-    assert told["metrics"]["em"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 2, "left_out": 0}
-    assert told["leaks"] == {"checked": False, "count": 0, "ids": []}
+    assert {"python", "sleuth", "numpy"} <= set(saved["versions"])
+    assert saved["metrics"]["em"] == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 2, "left_out": 0}
+    assert saved["leaks"] == {"checked": False, "count": 0, "ids": []}
     assert load_evaluation(tmp_path) == result
 
 
@@ -120,7 +120,7 @@ def _run_until_killed(world: Any, folder: Path, asked: list[Question], count: in
     assert process.exitcode == -signal.SIGKILL
 
 
-def test_a_killed_evaluation_goes_on_without_redoing(world: Any, tmp_path: Path) -> None:
+def test_a_killed_evaluation_continues_without_repeating(world: Any, tmp_path: Path) -> None:
     asked, answered = world.questions(50), []
     _run_until_killed(world, tmp_path / "a", asked, 37)
     assert not (tmp_path / "a" / "result.json").exists()
@@ -284,8 +284,8 @@ def test_rewards_that_do_not_exist_are_left_out_with_a_count(world: Any, tmp_pat
     result = world.run(tmp_path, world.questions(4), world.knows(lambda _: True), reward=Judge())
     assert (result["reward"].value, result["reward"].n, result["reward"].left_out) == (0.5, 2, 2)
     assert result["reward/x"].value == 0.5
-    told = {row["id"]: row["invalid"] for row in _lines(tmp_path / "rewards.jsonl")}
-    assert told == {"q0": "", "q1": "the judge did not answer", "q2": "the reward is nan", "q3": ""}
+    reasons = {row["id"]: row["invalid"] for row in _lines(tmp_path / "rewards.jsonl")}
+    assert reasons == {"q0": "", "q1": "the judge did not answer", "q2": "the reward is nan", "q3": ""}
     scored = {t.question.id: t.score for t in result.trajectories()}
     assert scored["q0"] == Score(0.5, {"x": 0.5})
     assert scored["q1"] == Score(0.0, {}, "the judge did not answer")
@@ -338,8 +338,8 @@ def test_a_failed_episode_does_not_shift_the_rewards_of_others(world: Any, tmp_p
             return [Score(float(t.question.id[1:]), {}) for t in trajectories]
 
     result = world.run(tmp_path, world.questions(6), ScriptedEngine(reply), reward=Number())
-    told = {row["id"]: row["total"] for row in _lines(tmp_path / "rewards.jsonl") if not row["invalid"]}
-    assert told == {f"q{i}": float(i) for i in (0, 1, 3, 4, 5)}
+    totals = {row["id"]: row["total"] for row in _lines(tmp_path / "rewards.jsonl") if not row["invalid"]}
+    assert totals == {f"q{i}": float(i) for i in (0, 1, 3, 4, 5)}
     assert (result.n, result.faults, result["em"].value) == (6, 1, 0.5)
     assert result.endings == {"answered": 5, "fault": 1}
 

@@ -85,8 +85,9 @@ def measure(policy: Policy) -> Learner:
         started = time.perf_counter()
         float((matrix @ matrix)[0, 0])  # reading one number waits for an accelerator to finish
         best = min(best, time.perf_counter() - started)
-    counts = (sum(p.numel() for p in ps) for ps in (policy.model.parameters(), policy.trainable_parameters()))
-    return Learner(*counts, 2 * SIZE**3 / best)
+    parameters = sum(p.numel() for p in policy.model.parameters())
+    trainable = sum(p.numel() for p in policy.trainable_parameters())
+    return Learner(parameters, trainable, 2 * SIZE**3 / best)
 
 
 def forecast(plan: Scale, algorithm: Algorithm, learner: Learner, length: Length | None = None) -> Forecast:
