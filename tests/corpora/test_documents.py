@@ -6,6 +6,7 @@ import pytest
 
 from sleuth.corpora.documents import MissingParserError, Section, read_sections
 from sleuth.errors import DataError
+from support.pdf import pdf
 
 
 def sections(tmp_path: Path, name: str, content: str | bytes) -> list[Section]:
@@ -16,29 +17,6 @@ def sections(tmp_path: Path, name: str, content: str | bytes) -> list[Section]:
 
 def plain(found: list[Section]) -> list[tuple[str, str]]:
     return [(section.heading, " ".join(section.text.split())) for section in found]
-
-
-def pdf(*pages: str, trailer: str = "") -> bytes:
-    """A PDF written by hand, one line of text a page."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>"]
-    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
-    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
-    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    for i, text in enumerate(pages):
-        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources << /Font << /F1 3 0 R >> >> "
-            f"/Contents {5 + 2 * i} 0 R >>"
-        )
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    body, offsets = "%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        offsets.append(len(body))
-        body += f"{number} 0 obj\n{content}\nendobj\n"
-    table = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    size = len(objects) + 1
-    end = f"trailer\n<< /Size {size} /Root 1 0 R {trailer} >>\nstartxref\n{len(body)}\n%%EOF\n"
-    return (body + f"xref\n0 {size}\n0000000000 65535 f \n{table}{end}").encode()
 
 
 def test_markdown_headings_open_sections(tmp_path: Path):
@@ -126,8 +104,8 @@ def test_encrypted_pdf(tmp_path: Path):
         pdf(""),
     ],
 )
-def test_a_pdf_that_cannot_be_read_says_so(tmp_path: Path, content: bytes):
-    with pytest.raises(DataError):
+def test_an_unreadable_pdf_is_a_data_error(tmp_path: Path, content: bytes):
+    with pytest.raises(DataError, match=r"not a readable PDF|no text \(scanned\?\)"):
         sections(tmp_path, "a.pdf", content)
 
 
@@ -154,7 +132,9 @@ def test_a_pdf_with_damaged_bytes_is_read_or_reported(tmp_path: Path, step: int)
         ("a.rtf", b"x", "unknown format"),
     ],
 )
-def test_what_cannot_be_read_says_why(tmp_path: Path, name: str, content: bytes, reason: str):
+def test_an_unreadable_document_is_an_error_with_a_reason(
+    tmp_path: Path, name: str, content: bytes, reason: str
+):
     with pytest.raises(DataError, match=reason):
         sections(tmp_path, name, content)
 

@@ -54,7 +54,7 @@ def test_sub_fields_are_named_once():
     assert not [p for p in PASSAGES if "note: note:" in p.text]
 
 
-def test_what_stood_on_lines_of_its_own_stays_apart():
+def test_list_items_stay_separate():
     assert "Democratic Party; Green Party; Libertarian Party" in TEXTS["us/political-parties"]
 
 

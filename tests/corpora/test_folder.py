@@ -1,37 +1,17 @@
 import os
 from pathlib import Path
 
-import pypdf
 import pytest
 
 from sleuth.corpora.folder import FolderCorpus
 from sleuth.errors import ConfigError, DataError
 from sleuth.types import Passage
+from support.pdf import pdf
 
 
 def read(path: Path, max_words: int = 100) -> tuple[list[Passage], list[str]]:
     reports: list[str] = []
     return list(FolderCorpus(path, max_words).passages(reports.append)), reports
-
-
-def one_page_pdf(text: str) -> bytes:
-    """A hand-made PDF with one line of text and a correct cross-reference table."""
-    stream = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET"
-    objects = [
-        "<</Type/Catalog/Pages 2 0 R>>",
-        "<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        f"<</Length {len(stream)}>>stream\n{stream}\nendstream",
-        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    ]
-    data, starts = "%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        starts.append(len(data))
-        data += f"{number} 0 obj{content}endobj\n"
-    table = "".join(f"{start:010} 00000 n \n" for start in starts)
-    return (
-        f"{data}xref\n0 6\n0000000000 65535 f \n{table}trailer<</Size 6/Root 1 0 R>>\nstartxref\n{len(data)}\n%%EOF"
-    ).encode()
 
 
 def test_passages_of_a_folder_in_the_order_of_its_paths(tmp_path: Path):
@@ -42,8 +22,7 @@ def test_passages_of_a_folder_in_the_order_of_its_paths(tmp_path: Path):
     (tmp_path / ".hidden.txt").write_text("no")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "x.txt").write_text("no")
-    reports: list[str] = []
-    passages = list(FolderCorpus(tmp_path).passages(reports.append))
+    passages, reports = read(tmp_path)
     assert [(p.id, p.title) for p in passages] == [
         ("a.txt#1", "a.txt"),
         ("b/guide.md#1", "guide.md — Install"),
@@ -54,7 +33,7 @@ def test_passages_of_a_folder_in_the_order_of_its_paths(tmp_path: Path):
     assert not reports
 
 
-def test_what_cannot_be_read_is_reported_and_skipped(tmp_path: Path):
+def test_unreadable_files_are_reported_and_skipped(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes(b"ok\n\xff")
     (tmp_path / "b.pdf").write_bytes(b"no pdf")
     (tmp_path / "c.md").write_text("")
@@ -122,7 +101,7 @@ def test_a_megabyte_on_one_line(tmp_path: Path):
     assert all(len(p.text.split()) == 96 for p in passages)
 
 
-def test_settings_and_places_that_cannot_be(tmp_path: Path):
+def test_bad_settings(tmp_path: Path):
     with pytest.raises(DataError, match="no file or folder"):
         FolderCorpus(tmp_path / "none")
     with pytest.raises(ConfigError, match="max_words must be at least 1, not 0"):
@@ -135,7 +114,7 @@ def test_every_kind_in_the_order_of_paths(tmp_path: Path):
     (tmp_path / "b.HTML").write_text(
         "<title>no</title><script>no</script><!-- no --><h2>Odo &amp; Co</h2><p>Born in<br>Pell.<p>Painter."
     )
-    (tmp_path / "c.pdf").write_bytes(one_page_pdf("The river Lumme."))
+    (tmp_path / "c.pdf").write_bytes(pdf("The river Lumme."))
     (tmp_path / "sub" / "d.txt").write_bytes(b"\xef\xbb\xbfone two\r\nthree four five")
     (tmp_path / "ignored.docx").write_text("x")
     assert read(tmp_path, max_words=4) == (
@@ -149,27 +128,3 @@ def test_every_kind_in_the_order_of_paths(tmp_path: Path):
         ],
         [],
     )
-
-
-def test_documents_that_cannot_be_read_are_reported(tmp_path: Path):
-    writer = pypdf.PdfWriter()
-    writer.add_blank_page(100, 100)
-    writer.write(tmp_path / "blank.pdf")
-    writer.encrypt("secret")
-    writer.write(tmp_path / "locked.pdf")
-    (tmp_path / "broken.pdf").write_bytes(one_page_pdf("x")[:40])
-    (tmp_path / "empty.md").touch()
-    (tmp_path / "latin.txt").write_bytes(b"first\ncaf\xe9\n")
-    (tmp_path / "nul.txt").write_bytes(b"a\x00b")
-    passages, reports = read(tmp_path)
-    assert passages == []
-    told = [report.removeprefix(f"{tmp_path}/") for report in reports]
-    assert [line for line in told if not line.startswith("broken.pdf")] == [
-        "blank.pdf: no text (scanned?)",
-        "empty.md: no text",
-        "latin.txt:2: text: not UTF-8: byte 0xe9",
-        "locked.pdf: encrypted",
-        "nul.txt:1: text: holds NUL bytes, so it is not text",
-    ]
-    assert told[1].startswith("broken.pdf: not a readable PDF: ")
-    assert all("\n" not in line for line in reports)

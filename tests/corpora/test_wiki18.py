@@ -36,10 +36,12 @@ def test_published_table(tmp_path: Path):
         b'3\t""\tNo text\n'
         b"1\tagain\tOdo Verrin\n"
         b"4\t\xff\tBytes\n"
+        b"\tz\tNo id\n"
         b"5\tA plain text.\t\n"
+        b"6\tonly two\n"
     )
-    reports: list[str] = []
-    assert list(DPRCorpus(path).passages(reports.append)) == [
+    passages, reports = read(path)
+    assert passages == [
         Passage("1", "Odo Verrin", 'Verrin (or "Werrin") was a painter.'),
         Passage("1", "Odo Verrin", "again"),
         Passage("5", "", "A plain text."),
@@ -48,6 +50,8 @@ def test_published_table(tmp_path: Path):
         f"{path}:3: record: 4 cells instead of id, text and title",
         f"{path}:4: text: empty",
         f"{path}:6: record: not UTF-8",
+        f"{path}:7: id: empty",
+        f"{path}:9: record: 2 cells instead of id, text and title",
     ]
 
 
@@ -70,19 +74,6 @@ def test_compressed_and_opened_by_its_suffix(tmp_path: Path):
     corpus = open_corpus(str(tmp_path / "psgs.tsv.bz2"))
     assert isinstance(corpus, DPRCorpus)
     assert list(corpus.passages(pytest.fail)) == PASSAGES
-
-
-def test_unusable_rows_are_named_and_skipped(tmp_path: Path):
-    path = tmp_path / "psgs.tsv"
-    path.write_bytes(b"1\tx\tT\n2\tonly two\n1\ty\tT\n3\t\tT\n4\tcaf\xe9\tT\n\tz\tT\n5\tlast\tT\n")
-    passages, reports = read(path)
-    assert [passage.id for passage in passages] == ["1", "1", "5"]
-    assert reports == [
-        f"{path}:2: record: 2 cells instead of id, text and title",
-        f"{path}:4: text: empty",
-        f"{path}:5: record: not UTF-8",
-        f"{path}:6: id: empty",
-    ]
 
 
 def test_no_file(tmp_path: Path):

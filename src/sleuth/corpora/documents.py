@@ -19,48 +19,10 @@ from sleuth.text import valid_unicode
 
 _PARSED_AWAY = ("title", "script", "style", "nav", "noscript", "template", "svg", "iframe", "object")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_BLOCKS = frozenset(
-    [
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "caption",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "header",
-        "html",
-        "li",
-        "main",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "summary",
-        "table",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
-)
+_BLOCKS = """
+h1 h2 h3 h4 h5 h6 address article aside blockquote body caption dd details div dl dt fieldset figcaption figure footer
+form header html li main ol p pre section summary table td tfoot th thead tr ul
+"""
 # A key must follow at once: otherwise the line is a rule, and text follows it.
 _FRONT_MATTER = re.compile(
     r"\A---[ \t]*\n[\"']?[\w.-]+[\"']?[ \t]*:(?=\s).*?\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
@@ -72,12 +34,10 @@ class MissingParserError(DataError):
 
 
 class Section(NamedTuple):
-    """A part of a document."""
+    """A heading, "" before the first one, and the text below it; a blank line separates paragraphs."""
 
     heading: str
-    """"" for text before the first heading."""
     text: str
-    """Paragraphs are separated by a blank line."""
 
 
 def read_sections(path: Path) -> list[Section]:
@@ -133,6 +93,7 @@ def _visible(source: str, bs4: Any) -> Iterator[tuple[str, Any]]:
         soup = bs4.BeautifulSoup(source, "html.parser")
     except bs4.exceptions.ParserRejectedMarkup as error:
         raise DataError(f"not HTML: {error}") from error
+    names = frozenset(_BLOCKS.split())
     # Looked up by parent and not by recursion: a page of unclosed tags nests tens of thousands deep.
     blocks: dict[int, Any] = {id(soup): None}
     for element in soup.descendants:
@@ -144,7 +105,7 @@ def _visible(source: str, bs4: Any) -> Iterator[tuple[str, Any]]:
             if not isinstance(element, bs4.element.PreformattedString):
                 yield element, block
         elif element.name not in _PARSED_AWAY:
-            blocks[id(element)] = element if element.name in _BLOCKS else block
+            blocks[id(element)] = element if element.name in names else block
             if element.name in ("br", "hr"):
                 yield "\n", block
             elif element.name == "img":

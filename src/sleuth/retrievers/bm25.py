@@ -1,8 +1,7 @@
-"""BM25 over an index on disk, made by sleuth.retrievers.bm25_index.build. Every query is plain words."""
+"""BM25 over an index on disk, built by sleuth.retrievers.bm25_index.build. Every query is plain words."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,18 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sleuth.errors import ConfigError, RetrievalError
+from sleuth.checked import Checked, NonNegativeFloat
+from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
 from sleuth.retrievers.bm25_index.engine import ENGINE, K1, B, engine_version
 from sleuth.retrievers.bm25_index.index import OpenIndex
 from sleuth.types import Hit
 
 SHARE = 16
-"""Queries a thread takes at a time; smaller batches are not shared, since starting threads costs more."""
+"""Queries a thread searches at a time. A smaller batch uses one thread, since starting more costs too much."""
 
 
 @dataclass(frozen=True)
-class BM25(OnDisk):
+class BM25(Checked, OnDisk):
     """Okapi BM25 (Robertson and Zaragoza 2009) with k1 = 1.2 and b = 0.75.
 
     The index opens at the first search and stays as it was then, even if a new one is built.
@@ -30,22 +30,17 @@ class BM25(OnDisk):
 
     path: str = ""
     """Index directory; "" = not set yet."""
-    title_boost: float = 0.3
-    """Weight (0 or more) of the title's own score, added to that of title and text together."""
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.title_boost) and self.title_boost >= 0):
-            raise ConfigError(f"bm25.title_boost must be 0 or more, not {self.title_boost}")
+    title_boost: NonNegativeFloat = 0.3
+    """Weight of the title's own score, added to the score of title and text together."""
 
     def open(self) -> None:
         """Open the index. RetrievalError if it is missing, damaged or of another version."""
         _ = self._index
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The best k passages for each query; a large batch uses all cores."""
+        """Return the best k passages for each query; a large batch uses all cores."""
         k, queries = check_k(k), check_queries(queries)
         index = self._index
-
         shares = [queries[i : i + SHARE] for i in range(0, len(queries), SHARE)]
 
         def find(some: Sequence[str]) -> list[list[Hit]]:
@@ -90,7 +85,4 @@ def open_index(path: str | Path) -> BM25:
 
 
 def _num_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

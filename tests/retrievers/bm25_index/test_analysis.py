@@ -44,7 +44,7 @@ def test_case_and_accents_are_folded_in_every_script(text: str, plain: str):
 
 
 @pytest.mark.parametrize("hidden", "\u00ad\u034f\u061c\u180b\u200c\u200d\u200e\u202a\u2060\u2066\ufe0f\ufeff")
-def test_what_cannot_be_seen_divides_no_word(hidden: str):
+def test_invisible_characters_divide_no_word(hidden: str):
     assert terms(f"Ver{hidden}rin") == ["verrin"]
 
 
@@ -89,7 +89,7 @@ def test_every_stop_word_is_dropped_in_any_case(word: str):
 
 
 @given(st.text(st.characters(), max_size=200))
-def test_what_a_text_is_asked_by_is_what_it_is_found_by(text: str):
+def test_query_terms_are_terms_of_the_same_text(text: str):
     """Query terms are terms of the same text as a passage, and none is lost but stop words."""
     indexed, asked = terms(text), query_terms(text)
     assert set(asked) <= set(indexed)

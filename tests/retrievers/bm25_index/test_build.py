@@ -265,7 +265,7 @@ def test_a_build_killed_at_any_step_leaves_the_old_index_or_the_new_one(tmp_path
         assert len(leftovers(directory)) == 1
 
 
-def test_what_a_build_killed_just_before_the_swap_left_is_removed(tmp_path: Path):
+def test_leftovers_of_a_build_killed_before_the_swap_are_removed(tmp_path: Path):
     build_index(OLD, tmp_path / "i")
     (tmp_path / "i" / "index-orphan").mkdir()
     (tmp_path / "i" / ".manifest.json").write_text('{"gener')

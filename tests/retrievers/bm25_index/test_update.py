@@ -20,9 +20,7 @@ from sleuth.retrievers.bm25_index import build, update
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.bm25_index.passages import Passages
 from sleuth.retrievers.bm25_index.update import add_passages, compact_index, delete_passages
-from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.dense_index.build import build_dense
-from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.index_files import manifest
 from sleuth.types import Passage
 
@@ -85,7 +83,7 @@ def test_an_id_that_is_there_is_left_out_unless_it_is_to_be_replaced(directory: 
     assert Passages(directory).by_id("b") == again[0]
 
 
-def test_deleted_passages_are_gone_and_unknown_ids_are_told(directory: Path):
+def test_deleted_passages_are_not_found_and_unknown_ids_are_reported(directory: Path):
     before = open_index(directory)
     info = delete_passages(["c", "nobody", "c", ""], directory)
     assert (info.num_passages, info.num_deleted, info.unknown) == (3, 1, ("nobody", ""))
@@ -96,7 +94,7 @@ def test_deleted_passages_are_gone_and_unknown_ids_are_told(directory: Path):
     assert open_index(directory).identity()["num_passages"] == "3"
 
 
-def test_what_was_deleted_can_be_added_again(directory: Path):
+def test_a_deleted_passage_can_be_added_again(directory: Path):
     delete_passages(["a", "b"], directory)
     info = add_passages([Passage("a", "", "apricot")], directory)
     assert (info.num_passages, info.num_added, info.num_duplicates) == (3, 1, 0)
@@ -166,7 +164,7 @@ def test_everything_deleted_finds_nothing_and_can_be_added_to(directory: Path, l
     assert found(directory) == ["a"]
 
 
-def test_identity_tells_content_apart(tmp_path: Path, directory: Path):
+def test_identity_differs_with_content(tmp_path: Path, directory: Path):
     seen = {open_index(directory).identity()["index"]}
 
     def is_new() -> bool:
@@ -232,19 +230,6 @@ def test_many_passages_are_added_and_replaced_at_once(tmp_path: Path):
     info = delete_passages((f"p{i}" for i in range(9990)), tmp_path / "i")
     assert (info.num_passages, info.num_deleted) == (10, 9990)
     assert found(tmp_path / "i", "new9990 new9999 new9989") == ["p9990", "p9999"]
-
-
-def test_vectors_of_an_earlier_generation_are_noticed_and_only_new_ones_made(
-    tmp_path: Path, index: Path, letters: Encoder
-):
-    add_passages([Passage("p9", "", "c")], index)
-    with pytest.raises(RetrievalError, match="vectors are of other passages"):
-        Hybrid(str(index), letters).open()
-    delete_passages(["p1"], index)
-    info = build_dense(index, letters)
-    assert (info.manifest.num_passages, info.num_kept) == (4, 3)
-    assert [h.passage.id for h in Dense(str(index), letters).search(["c"], 1)[0]] == ["p9"]
-    assert Hybrid(str(index), letters).search(["c"], 1)[0][0].passage.id == "p9"
 
 
 def test_a_failing_source_changes_nothing(directory: Path):

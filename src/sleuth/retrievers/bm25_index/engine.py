@@ -137,7 +137,7 @@ def engine_errors(where: str) -> Iterator[None]:
     except msgspec.MsgspecError as error:
         raise RetrievalError(f"{where}: damaged ({error}); build the index again") from error
     except BaseException as error:
-        # On a damaged file tantivy panics. pyo3's class for that cannot be imported and is no Exception.
+        # On a damaged file tantivy panics. pyo3's class for that cannot be imported and is not an Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise RetrievalError(f"{where}: damaged ({_one_line(error)}); build the index again") from error

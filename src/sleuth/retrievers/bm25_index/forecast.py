@@ -25,7 +25,7 @@ class Forecast:
     """Bytes, at most."""
 
     memory: int
-    """Of the process, without mapped files, which the system can drop at any time."""
+    """Memory of the process, without mapped files, which the system can drop at any time."""
     disk: int
     """During the build; about half of it stays."""
 

@@ -30,7 +30,7 @@ class Passages:
         self._decode = msgspec.json.Decoder(Passage).decode
 
     def by_id(self, name: str) -> Passage | None:
-        """Return the passage with this id, or None. The id is only compared; it is no path and no query."""
+        """Return the passage with this id, or None. The id is only compared, never read as a path or query."""
         with engine_errors(self._where):
             address = self._address(name)
             return None if address is None else self._stored(address)
