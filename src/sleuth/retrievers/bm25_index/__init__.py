@@ -1,1 +1,1 @@
-"""The index of words that bm25 searches: how texts become terms, how it is built, resumed, changed, verified and read."""
+"""The index of words: analysis, building, updating, searching, and reading its passages."""

@@ -1,1 +1,1 @@
-"""An index as files: passages and where each lies, what there is, and how a new generation takes the old one's place."""
+"""Manifest and one-step publishing, shared by indexes of words and of vectors."""
