@@ -139,6 +139,17 @@ def test_only_new_passages_are_encoded(words: Path, backend: Backend):
     assert [hit.score for hit in hits] == pytest.approx(expected, abs=0.01 if backend == "exact" else 2)
 
 
+def test_vectors_are_kept_when_words_are_built_again(words: Path):
+    build_dense(words, Counting([]))
+    changed = [Passage("p050", "", "y"), Passage("new id", "", "x" * 7), *lengths(20)[::-1]]
+    build_index(changed, words)
+    seen: list[int] = []
+    assert build_dense(words, Counting(seen)).num_kept == 21
+    assert seen == [1]
+    (hits,) = Dense(str(words), Counting([])).search(["xxx"], 22)
+    assert [hit.score for hit in hits] == [3 * len(hit.passage.text) + 1 for hit in hits]
+
+
 @pytest.mark.parametrize("backend", ["ivf-sq8", "pq-sq8"])
 def test_codes_stay_the_same_through_updates(tmp_path: Path, letters: Encoder, backend: Backend):
     pytest.importorskip("faiss")

@@ -15,10 +15,10 @@ from sleuth.types import Passage
 
 def test_a_million_vectors():
     needed = forecast_vectors(1_000_000, 384)
-    # half precision, one byte and half a bit a dimension, two numbers of 8 bytes a vector
-    assert needed.disk == 1_000_000 * (768 + 384 + 48 + 8 + 8)
+    # half precision, one byte and half a bit a dimension, three numbers of 8 bytes a vector
+    assert needed.disk == 1_000_000 * (768 + 384 + 48 + 8 + 16)
     assert needed.memory == 64_000_000 + 2 * 440_000_000
-    assert forecast_vectors(200_000, 384).disk == 200_000 * (2 * 1536 + 8)
+    assert forecast_vectors(200_000, 384).disk == 200_000 * (2 * 1536 + 16)
     assert forecast_vectors(1500, 384, "pq-sq8").memory == 64_000_000 + 2 * 1500 * 1536
 
 

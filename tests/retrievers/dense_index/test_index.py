@@ -12,7 +12,7 @@ from sleuth.retrievers.dense_index.index import OpenDense, verify_vectors
 def test_a_changed_bit_in_any_file_is_found(index: Path):
     assert verify_vectors(index).num_passages == 4
     files = list(index.glob("dense/index-*/*"))
-    assert {file.name for file in files} == {"rows.npy", "vectors.npy"}
+    assert {file.name for file in files} == {"hashes.npy", "rows.npy", "vectors.npy"}
     for file in files:
         content = file.read_bytes()
         file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))

@@ -6,6 +6,7 @@ passages by the same encoder uses the files of a killed one; the rest takes minu
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,12 +26,13 @@ from sleuth.retrievers.dense_index.index import open_vectors
 from sleuth.retrievers.dense_index.manifest import (
     APPROXIMATE,
     EXACT,
+    HASHES,
     ROWS,
     Backend,
     DenseManifest,
     read_dense_manifest,
 )
-from sleuth.retrievers.dense_index.vectors import ExactVectors, blocks, save
+from sleuth.retrievers.dense_index.vectors import ExactVectors, blocks, load, save
 from sleuth.retrievers.index_files.manifest import check_files
 from sleuth.retrievers.index_files.publish import DENSE, ENCODED, publish, staging
 from sleuth.types import Passage
@@ -69,8 +71,9 @@ def build_dense(
         if old and all(getattr(old.manifest, name) == getattr(draft, name) for name in _CURRENT):
             return DenseInfo(old.manifest, draft.num_passages)
         shards = _shards_folder(index / DENSE, draft)
-        files, rows, num_kept = _encode(words, encoder, old, shards, progress)
+        files, rows, hashes, num_kept = _encode(words, encoder, old, shards, progress)
         save(content / ROWS, rows)
+        save(content / HASHES, hashes)
         if draft.backend == "exact":
             _join(files, content / EXACT, draft)
         else:
@@ -97,7 +100,6 @@ def _draft(words: Passages, encoder: Encoder, backend: Backend | None) -> DenseM
     return DenseManifest(
         num_passages=count,
         sha256=words.manifest.sha256,
-        origin=words.manifest.origin,
         encoder=encoder.name,
         encoder_fingerprint=fingerprint(marks) + (f"-{max_tokens}" if max_tokens else ""),
         encoder_probe=packed(marks),
@@ -107,7 +109,7 @@ def _draft(words: Passages, encoder: Encoder, backend: Backend | None) -> DenseM
     )
 
 
-_SAME_ENCODER = ("origin", "encoder", "encoder_fingerprint", "dimension")
+_SAME_ENCODER = ("encoder", "encoder_fingerprint", "dimension")
 """Fields that must be equal if old vectors are used again."""
 _CURRENT = ("sha256", "backend", "sleuth_version")
 """Further fields that must be equal if there is nothing to do."""
@@ -115,12 +117,15 @@ _CURRENT = ("sha256", "backend", "sleuth_version")
 
 @dataclass(frozen=True)
 class _Old:
-    """Vectors of an earlier build by the same encoder from the same origin."""
+    """Vectors of an earlier build by the same encoder."""
 
     manifest: DenseManifest
     folder: Path
-    rows: NDArray[np.int64]
     vectors: ExactVectors | FaissIndex
+    hashes: NDArray[np.uint64]
+    """Sorted hashes of their texts."""
+    places: NDArray[np.int64]
+    """Place of the vector of each hash."""
 
     def trained(self, draft: DenseManifest) -> Path | None:
         """The faiss index whose training fits a new one: the same coding and number of lists."""
@@ -137,7 +142,9 @@ def _open_old(index: Path, draft: DenseManifest) -> _Old | None:
         if not is_precise or any(getattr(old, name) != getattr(draft, name) for name in _SAME_ENCODER):
             return None
         folder = check_files(index / DENSE, old, thorough=True)
-        return _Old(old, folder, *open_vectors(folder, old))
+        hashes = load(folder / HASHES)
+        places = np.argsort(hashes)
+        return _Old(old, folder, open_vectors(folder, old)[1], hashes[places], places)
     except RetrievalError:  # missing or damaged: everything is encoded
         return None
 
@@ -154,38 +161,46 @@ def _shards_folder(folder: Path, draft: DenseManifest) -> Path:
 
 def _encode(
     words: Passages, encoder: Encoder, old: _Old | None, shards: Path, progress: Progress | None
-) -> tuple[list[Path], NDArray[np.int64], int]:
-    """Write the vectors of all passages; return their files, the rows, and how many were there already."""
+) -> tuple[list[Path], NDArray[np.int64], NDArray[np.uint64], int]:
+    """Write the vectors of all passages; return their files, rows and hashes, and how many were there already."""
     precision = np.dtype(shards.name.rpartition("-")[2])
     files: list[Path] = []
     rows: list[NDArray[np.int64]] = []
+    hashes: list[NDArray[np.uint64]] = []
     num_done = num_kept = 0
     for number, batch in enumerate(words.batches(SHARD)):
         if not batch:
             continue
         files.append(shards / f"{number:06}.npy")
+        passages = list(batch.values())
         rows.append(np.array(list(batch), dtype=np.int64))
+        hashes.append(np.array([_hash(passage) for passage in passages], dtype=np.uint64))
         num_known = len(batch)
         if not files[-1].exists():
-            vectors, num_known = _vectors(batch, rows[-1], encoder, old)
+            vectors, num_known = _vectors(passages, hashes[-1], encoder, old)
             save(files[-1], vectors.astype(precision))
         num_kept, num_done = num_kept + num_known, num_done + len(batch)
         if progress:
             progress(num_done)
-    return files, np.concatenate(rows), num_kept
+    return files, np.concatenate(rows), np.concatenate(hashes), num_kept
+
+
+def _hash(passage: Passage) -> int:
+    text = f"{len(passage.title)} {passage.title}{passage.text}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def _vectors(
-    batch: dict[int, Passage], rows: NDArray[np.int64], encoder: Encoder, old: _Old | None
+    passages: list[Passage], hashes: NDArray[np.uint64], encoder: Encoder, old: _Old | None
 ) -> tuple[NDArray[np.float32], int]:
-    """The vectors of a batch [N, D], and how many of them were known."""
-    known = np.isin(rows, old.rows) if old else np.zeros(len(rows), dtype=bool)
+    """The vectors of passages [N, D], and how many of them were known."""
+    known = np.isin(hashes, old.hashes) if old else np.zeros(len(hashes), dtype=bool)
     if old is None or not known.any():
-        return encoder.encode_passages(list(batch.values())), 0
-    kept = old.vectors.decoded(np.searchsorted(old.rows, rows[known]))
-    vectors = np.empty((len(rows), kept.shape[1]), dtype=np.float32)
+        return encoder.encode_passages(passages), 0
+    kept = old.vectors.decoded(old.places[np.searchsorted(old.hashes, hashes[known])])
+    vectors = np.empty((len(hashes), kept.shape[1]), dtype=np.float32)
     vectors[known] = kept
-    if missing := [passage for passage, is_known in zip(batch.values(), known, strict=True) if not is_known]:
+    if missing := [passage for passage, is_known in zip(passages, known, strict=True) if not is_known]:
         vectors[~known] = encoder.encode_passages(missing)
     return vectors, len(kept)
 

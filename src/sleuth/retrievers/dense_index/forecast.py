@@ -9,7 +9,7 @@ from sleuth.retrievers.dense_index.build import default_backend
 from sleuth.retrievers.dense_index.manifest import Backend
 
 _FLOAT, _HALF, _ROW = 4, 2, 8
-"""Bytes of a float32, a float16 and a row number."""
+"""Bytes of a float32, a float16, and a row number or hash."""
 _OTHER = 64_000_000
 """Bytes of memory for the passages being encoded and faiss's own structures."""
 
@@ -24,10 +24,10 @@ class VectorForecast(NamedTuple):
 def forecast_vectors(num_passages: int, dimension: int, backend: Backend | None = None) -> VectorForecast:
     """Bounds for this number of vectors; backend None = as build_dense chooses."""
     backend = backend or default_backend(num_passages)
-    numbers, rows = num_passages * dimension, _ROW * num_passages
+    numbers, rows = num_passages * dimension, 2 * _ROW * num_passages
     if backend == "exact":
         return VectorForecast(_OTHER, 2 * _FLOAT * numbers + rows)
     sample = _FLOAT * dimension * faiss_index.num_sampled(num_passages)
-    codes = numbers + rows + (numbers // 8 if backend == "pq-sq8" else 0)
+    codes = numbers + _ROW * num_passages + (numbers // 8 if backend == "pq-sq8" else 0)
     # Training copies the sample; adding vectors doubles the room for codes when it is full.
     return VectorForecast(_OTHER + max(2 * sample, 2 * codes), _HALF * numbers + codes + rows)

@@ -18,6 +18,8 @@ Backend = Literal["exact", "ivf-sq8", "pq-sq8"]
 
 ROWS = "rows.npy"
 """File with the row of each vector's passage, ascending, [N] int64."""
+HASHES = "hashes.npy"
+"""File with the hash of each vector's title and text, [N] uint64, by which a later build knows it."""
 EXACT = "vectors.npy"
 """File of an exact index, [N, D] float32."""
 APPROXIMATE = "vectors.faiss"
@@ -31,8 +33,6 @@ class DenseManifest(IndexManifest):
     KIND: ClassVar[str] = "sleuth-dense"
     FORMAT: ClassVar[int] = 3
 
-    origin: str
-    """Origin of the index of words: equal origin and row mean equal passage."""
     encoder: str
     """Name for sleuth.encoders.by_name.open_encoder."""
     encoder_fingerprint: str
