@@ -72,6 +72,11 @@ def neutralise(text: str) -> str:
     return _OPENING.sub("‹", text)
 
 
+def fill(template: str, **values: str) -> str:
+    """The template with each "{name}" replaced in one pass, so that a value that holds a slot stays as it is."""
+    return re.sub(r"\{(\w+)\}", lambda slot: values.get(slot[1], slot[0]), template)
+
+
 def valid_unicode(text: str) -> str:
     """`text` with lone surrogates, which no encoding can hold, as U+FFFD."""
     try:

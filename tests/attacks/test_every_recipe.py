@@ -20,15 +20,14 @@ from sleuth.episodes.protocol import AgentProtocol
 from sleuth.judges.lexical import LexicalJudge
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
-from sleuth.protocols.direct import ChainOfThought, Direct, ThinkThenAnswer
+from sleuth.protocols.prompted.direct import ChainOfThought, Direct, PlainRAG
 from sleuth.protocols.eviomni import EviOmni
-from sleuth.protocols.ircot import IRCoT
-from sleuth.protocols.iter_retgen import IterRetGen
-from sleuth.protocols.plain_rag import PlainRAG
-from sleuth.protocols.search_o1 import SearchO1
-from sleuth.protocols.search_tags import SearchTags
-from sleuth.protocols.self_ask import SelfAsk
-from sleuth.protocols.sure import SuRe
+from sleuth.protocols.prompted.ircot import IRCoT
+from sleuth.protocols.prompted.iter_retgen import IterRetGen
+from sleuth.protocols.prompted.search_o1 import SearchO1
+from sleuth.protocols.search_tags import SearchTags, ThinkThenAnswer
+from sleuth.protocols.prompted.self_ask import SelfAsk
+from sleuth.protocols.prompted.sure import SuRe
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.recipes.evo_rag.dpo import DPO

@@ -145,11 +145,7 @@ def test_the_last_answer_counts():
 
 def test_one_turn_over_all_paragraphs_in_order():
     ((trajectory,),) = run_episodes(
-        [QUESTION],
-        protocol=PROTOCOL,
-        engine=ScriptedEngine([GOOD]),
-        retriever=AllGiven(),
-        limits=LIMITS,
+        [QUESTION], protocol=PROTOCOL, engine=ScriptedEngine([GOOD]), retriever=AllGiven(), limits=LIMITS
     )
     assert (trajectory.answer, trajectory.malformed, trajectory.ending) == ("Oslo", "", "answered")
     assert [hit.passage.id for hit in trajectory.segments[0].hits] == ["noise", "book", "author"]

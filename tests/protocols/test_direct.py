@@ -1,4 +1,5 @@
-from sleuth.protocols.direct import ChainOfThought, Direct, ThinkThenAnswer
+from sleuth.protocols.prompted.direct import ChainOfThought, Direct
+from sleuth.protocols.search_tags import ThinkThenAnswer
 from sleuth.types import Hop, Question
 
 QUESTION = Question("q", "Who wrote Emma?", ("Ann",))

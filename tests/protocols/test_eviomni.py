@@ -1,7 +1,8 @@
 import pytest
 
 from sleuth.errors import ConfigError
-from sleuth.protocols.eviomni import EviOmni, tag_fault
+from sleuth.protocols.eviomni import SECTIONS, EviOmni
+from sleuth.protocols.sections import order_fault
 from sleuth.rewards.answer import AnswerReward
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question
@@ -46,7 +47,7 @@ def test_prompt_and_stops():
     ],
 )
 def test_grammar(text: str, fault: str):
-    assert tag_fault(text, PROTOCOL.sections) == fault
+    assert order_fault(text, PROTOCOL.sections, SECTIONS) == fault
     assert read_transcript(PROTOCOL, QUESTION, [("model", text)]).malformed == fault
 
 

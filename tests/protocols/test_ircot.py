@@ -1,7 +1,7 @@
 import pytest
 
 from sleuth.errors import ConfigError
-from sleuth.protocols.ircot import IRCoT
+from sleuth.protocols.prompted.ircot import IRCoT
 from sleuth.types import Question
 
 QUESTION = Question("q", "Where was the author of Emma born?", ("Rome",))

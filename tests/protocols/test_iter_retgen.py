@@ -1,7 +1,7 @@
 import pytest
 
 from sleuth.errors import ConfigError
-from sleuth.protocols.iter_retgen import IterRetGen
+from sleuth.protocols.prompted.iter_retgen import IterRetGen
 from sleuth.training.update.layout import rows_of
 from sleuth.types import Question
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.protocols.reasoning import first_sentence, short_answer, stated_answer, states_answer
+from sleuth.protocols.prompted.reasoning import first_sentence, short_answer, stated_answer, states_answer
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, RolloutError
-from sleuth.protocols.search_o1 import NOTHING, SearchO1
+from sleuth.protocols.prompted.search_o1 import NOTHING, SearchO1
 from sleuth.recipes.evo_rag.siblings import branch
 from sleuth.types import Question
 

@@ -1,7 +1,7 @@
 import pytest
 
 from sleuth.errors import ConfigError
-from sleuth.protocols.self_ask import EXAMPLES, SelfAsk
+from sleuth.protocols.prompted.self_ask import EXAMPLES, SelfAsk
 from sleuth.types import Question
 
 FIRST = "Yes.\nFollow up: Who wrote Emma ?\nIntermediate answer:"

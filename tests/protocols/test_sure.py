@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sleuth.errors import ConfigError
-from sleuth.protocols.sure import SuRe
+from sleuth.protocols.prompted.sure import SuRe
 
 CANDIDATES = "(a) Ann, (b) Bea"
 

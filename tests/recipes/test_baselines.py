@@ -7,10 +7,10 @@ from sleuth.agent import Agent
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.experiment import Experiment
-from sleuth.protocols.ircot import IRCoT
-from sleuth.protocols.iter_retgen import IterRetGen
-from sleuth.protocols.search_o1 import SearchO1
-from sleuth.protocols.sure import SuRe
+from sleuth.protocols.prompted.ircot import IRCoT
+from sleuth.protocols.prompted.iter_retgen import IterRetGen
+from sleuth.protocols.prompted.search_o1 import SearchO1
+from sleuth.protocols.prompted.sure import SuRe
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, search_r1
 from sleuth.retrievers.given import GivenParagraphs

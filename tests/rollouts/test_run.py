@@ -7,7 +7,7 @@ from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.errors import ConfigError, RetrievalError
-from sleuth.protocols.plain_rag import PlainRAG
+from sleuth.protocols.prompted.direct import PlainRAG
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
 from sleuth.types import Hit, Passage, Question, Trajectory

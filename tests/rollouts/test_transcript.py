@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from sleuth.episodes.protocol import AgentProtocol
 from sleuth.protocols.arena import ArenaSections
-from sleuth.protocols.direct import Direct
-from sleuth.protocols.iter_retgen import IterRetGen
+from sleuth.protocols.prompted.direct import Direct
+from sleuth.protocols.prompted.iter_retgen import IterRetGen
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipes.evo_rag.protocol import EvoRAG
 from sleuth.rollouts.transcript import join_pieces, read_transcript, shown_in

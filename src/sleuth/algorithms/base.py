@@ -20,7 +20,7 @@ from sleuth.types import Question, Signal, Trajectory
 if TYPE_CHECKING:
     from torch import Tensor
 
-KLEstimator = Literal["k1", "k2", "k3"]
+KLEstimator = Literal["k2", "k3"]
 Aggregation = Literal["sequence", "token"]
 
 
@@ -43,7 +43,7 @@ class TokenBatch:
     lengths_N: Tensor | None = None
     """Policy tokens of the whole trajectory of each row; None where every row is a whole trajectory."""
     entropy_N_T: Tensor | None = None
-    """Of the whole next-token distribution, in nats; carries no gradient."""
+    """Entropy of the whole next-token distribution, in nats; carries no gradient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +128,20 @@ class Algorithm(Checked, ABC):
         """
         return list(signals), {}
 
-    @abstractmethod
     def loss(self, batch: TokenBatch, normaliser: float) -> Loss:
-        """Loss of a micro-batch; summed over the micro-batches of one update it is the update's loss.
+        """Loss of a micro-batch, here −Σ w log π / normaliser; their sum is the loss of the update.
 
-        `normaliser` is the update's number of trajectories ("sequence" mean) or of policy
-        tokens ("token" mean), so that the split into micro-batches changes nothing.
+        `normaliser` belongs to the whole update, so that the split into micro-batches changes nothing.
         """
+        from sleuth.algorithms import objectives
 
-    @abstractmethod
+        per_token = -batch.weights_N_T * objectives.where_masked(batch.logprobs_N_T, batch.mask_N_T)
+        return Loss(objectives.aggregate(per_token, batch.mask_N_T, "token", normaliser), {})
+
     def normaliser(self, signals: Sequence[Signal]) -> float:
-        """The denominator for `loss` over a whole update."""
+        """The denominator of `loss` over a whole update, at least 1; here its policy tokens."""
+        return float(max(1, sum(len(signal.weights) for signal in signals)))
 
     def is_idle(self, signal: Signal) -> bool:
         """Whether this signal adds exactly nothing to loss and gradient, so that it need not be computed."""
-        return not signal.weights
+        return not any(signal.weights)

@@ -37,7 +37,7 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
     if not all(math.isfinite(reward) for reward in rewards):
         raise RewardError(f"a reward is not a finite number: {list(rewards)}")
     count = len(rewards)
-    if _are_equal(rewards):
+    if all(reward == rewards[0] for reward in rewards):
         return [0.0] * count
     # fsum is exact, so that the order of a group changes nothing.
     mean = math.fsum(reward / count for reward in rewards)
@@ -63,7 +63,7 @@ class GRPO(Algorithm):
     beta: NonNegativeFloat = 0.001
     """Weight of the KL term; 0 = none, and no reference policy is kept."""
     kl: KLEstimator = "k3"
-    """Estimator in the loss. k1 is always reported but refused here: its expected gradient is zero."""
+    """Estimator in the loss."""
     scale: Scaling = "std"
     """How a group's rewards are scaled."""
     std_floor: NonNegativeFloat = 0.1
@@ -72,12 +72,8 @@ class GRPO(Algorithm):
     """Mean over sequences of token means, or over all tokens."""
     num_updates: Positive = 1
     """μ; 1 is exactly on-policy."""
-    drop_zero_variance: bool = False
-    """Leave groups with equal rewards out of the update, and out of its denominator."""
 
     def cross_check(self) -> None:
-        if self.kl == "k1" and self.beta > 0:
-            raise ConfigError("grpo.kl='k1' has zero expected gradient in the loss; use k2 or k3, or beta=0")
         if self.scale == "std_floor" and self.std_floor == 0:
             raise ConfigError("grpo.scale='std_floor' needs std_floor > 0")
 
@@ -97,10 +93,8 @@ class GRPO(Algorithm):
         signals: list[Signal] = []
         for group in groups:
             usable = [t for t in group if t.score is not None and not t.fault and not t.score.invalid]
-            rewards = [_reward(t) for t in usable]
+            rewards = [t.score.total for t in usable if t.score]
             advantages = group_advantages(rewards, self.scale, self.std_floor)
-            if self.drop_zero_variance and _are_equal(rewards):
-                continue
             signals += [
                 Signal(t, (advantage,) * t.response_length)
                 for t, advantage in zip(usable, advantages, strict=True)
@@ -110,9 +104,7 @@ class GRPO(Algorithm):
 
     def normaliser(self, signals: Sequence[Signal]) -> float:
         """Trajectories or policy tokens of the update, at least 1."""
-        if self.aggregation == "sequence":
-            return float(max(1, len(signals)))
-        return float(max(1, sum(len(signal.weights) for signal in signals)))
+        return float(max(1, len(signals))) if self.aggregation == "sequence" else super().normaliser(signals)
 
     def loss(self, batch: TokenBatch, normaliser: float) -> Loss:
         """Clipped surrogate plus β KL (eq. 3). Raises ConfigError if β > 0 and log π_ref is missing."""
@@ -138,20 +130,8 @@ class GRPO(Algorithm):
 
     def is_idle(self, signal: Signal) -> bool:
         """Advantage 0 and no KL term; see Algorithm.is_idle."""
-        return self.beta == 0 and not any(signal.weights)
+        return self.beta == 0 and super().is_idle(signal)
 
 
 def _masked(values: Tensor | None, mask: Tensor) -> Tensor | None:
     return None if values is None else values.where(mask, 0.0)
-
-
-def _are_equal(rewards: Sequence[float]) -> bool:
-    return all(reward == rewards[0] for reward in rewards)
-
-
-def _reward(trajectory: Trajectory) -> float:
-    assert trajectory.score is not None
-    total = trajectory.score.total
-    if not math.isfinite(total):
-        raise RewardError(f"question {trajectory.question.id!r}: the reward is {total}")
-    return total

@@ -1,7 +1,7 @@
 """Objective functions: pure, per token, separate from any trainer. Shapes: N trajectories, T tokens.
 
 Every function takes a mask and gives finite numbers for an empty one. Sources: PPO (Schulman et
-al. 2017, eq. 7); GRPO (Shao et al. 2024, eqs. 3-4); KL estimators k1, k2, k3 (Schulman 2020,
+al. 2017, eq. 7); GRPO (Shao et al. 2024, eqs. 3-4); KL estimators k2, k3 (Schulman 2020,
 "Approximating KL divergence").
 """
 
@@ -19,15 +19,11 @@ LOG_RATIO_LIMIT = 20.0
 def kl_per_token(logprobs_N_T: Tensor, ref_logprobs_N_T: Tensor, estimator: KLEstimator) -> Tensor:
     """Per-token estimate of KL(π ‖ π_ref) from samples of π, shape [N, T].
 
-    With d = log π − log π_ref:  k1 = d;  k2 = ½ d²;  k3 = exp(−d) + d − 1.
-    As a loss, k2 has the gradient of the reverse KL; k1's expected gradient on policy is zero.
+    With d = log π − log π_ref:  k2 = ½ d²;  k3 = exp(−d) + d − 1. As a loss, k2 has the gradient of
+    the reverse KL. There is no k1 = d, whose expected gradient on policy is zero.
     """
     d = _clamped(logprobs_N_T - ref_logprobs_N_T)
-    if estimator == "k1":
-        return d
-    if estimator == "k2":
-        return 0.5 * d.square()
-    return torch.exp(-d) + d - 1
+    return 0.5 * d.square() if estimator == "k2" else torch.exp(-d) + d - 1
 
 
 def ratio(logprobs_N_T: Tensor, old_logprobs_N_T: Tensor | None) -> Tensor:
@@ -50,11 +46,7 @@ def is_clipped(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon: float) -> Ten
 
 
 def aggregate(
-    values_N_T: Tensor,
-    mask_N_T: Tensor,
-    how: Aggregation,
-    normaliser: float,
-    lengths_N: Tensor | None = None,
+    values_N_T: Tensor, mask_N_T: Tensor, how: Aggregation, normaliser: float, lengths_N: Tensor | None = None
 ) -> Tensor:
     """A scalar from per-token values.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.algorithms.base import Algorithm, Companion, Loss, TokenBatch
+from sleuth.algorithms.base import Algorithm, Companion
 from sleuth.types import Signal, Trajectory
 
 
@@ -26,18 +26,3 @@ class SFT(Algorithm):
             for t in group
             if t.response_length and not t.fault and not (t.score and t.score.invalid)
         ]
-
-    def normaliser(self, signals: Sequence[Signal]) -> float:
-        """Policy tokens of the update, at least 1."""
-        return float(max(1, sum(len(signal.weights) for signal in signals)))
-
-    def loss(self, batch: TokenBatch, normaliser: float) -> Loss:
-        """−Σ w log π / normaliser."""
-        from sleuth.algorithms import objectives
-
-        per_token = -batch.weights_N_T * objectives.where_masked(batch.logprobs_N_T, batch.mask_N_T)
-        return Loss(objectives.aggregate(per_token, batch.mask_N_T, "token", normaliser), {})
-
-    def is_idle(self, signal: Signal) -> bool:
-        """Weight 0 everywhere; see Algorithm.is_idle."""
-        return not any(signal.weights)

@@ -1,8 +1,4 @@
-"""AgentProtocol: how agent and world talk, and the coroutine that plays one episode.
-
-A protocol writes the prompt, reads one action from what the model just wrote, and shows passages.
-It reads model-written text only: a record never gives it anything else.
-"""
+"""AgentProtocol: how agent and environment exchange text, and the coroutine that plays one episode."""
 
 from __future__ import annotations
 
@@ -10,25 +6,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from sleuth.checked import Checked
+from sleuth.episodes.passages import passage_lines
 from sleuth.episodes.record import Decision, Record
 from sleuth.types import Hit, Question, Trajectory
 
 
 class AgentProtocol(Checked, ABC):
-    """The grammar of one method's episodes. Override `play` for an episode of your own."""
+    """The grammar of one method's episodes: at least how a prompt is written and how an action is read.
+
+    It reads model-written text only. Override `play` for an episode of another shape.
+    """
 
     invalid_message: str = ""
     """Reply to an invalid action; "" ends the episode instead."""
 
     @property
-    @abstractmethod
     def tags(self) -> tuple[str, ...]:
         """Tags whose bodies become trajectory fields."""
+        return ()
 
     @property
-    @abstractmethod
     def stops(self) -> tuple[str, ...]:
         """Strings that end a turn."""
+        return ()
 
     @property
     def refuses(self) -> bool:
@@ -50,8 +50,8 @@ class AgentProtocol(Checked, ABC):
             match record.act(self.decide(record.question, record.turns)):
                 case Decision("search", query):
                     record.show(await record.search(query), self.show)
-                case Decision("invalid"):
-                    record.reply(self.invalid_message)
+                case Decision(kind):
+                    record.reply(self.reply_to(kind))
 
     @abstractmethod
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
@@ -65,12 +65,16 @@ class AgentProtocol(Checked, ABC):
         """The action in the last of the turns written so far, for methods in which earlier ones matter."""
         return self.read(turns[-1])
 
-    @abstractmethod
     def show(self, hits: Sequence[Hit]) -> str:
-        """Passages as the environment writes them into the context, neutralised and wrapped."""
+        """Neutralised passages as the context shows them: numbered, one a line."""
+        return passage_lines(hit.passage for hit in hits)
+
+    def reply_to(self, kind: str) -> str:
+        """The environment's reply to an action that is not a search; "" for none."""
+        return self.invalid_message if kind == "invalid" else ""
 
     def check(self, trajectory: Trajectory) -> str:
-        """First way in which the policy broke the grammar, in words; "" if it obeyed."""
+        """First way in which the policy broke the grammar, or ""."""
         return ""
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:

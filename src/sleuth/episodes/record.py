@@ -14,11 +14,11 @@ from typing import NamedTuple
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
 from sleuth.episodes.backtrack import drop, last_search, undo_drops
 from sleuth.episodes.limits import Limits
+from sleuth.episodes.passages import neutral_hit
 from sleuth.episodes.tags import find_tags
 from sleuth.errors import RolloutError
 from sleuth.retrievers.base import Retriever
-from sleuth.text import neutralise
-from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory, seen
+from sleuth.types import Action, Ending, Field, Hit, Question, Segment, Trajectory, seen
 
 Render = Callable[[Sequence[Hit]], str]
 """Passages → the text that shows them."""
@@ -267,17 +267,6 @@ def derive_seed(*parts: object) -> int:
     """A 63-bit seed from any values: the same on every machine, in every order of work."""
     digest = hashlib.blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
-
-
-def neutral_hit(hit: Hit) -> Hit:
-    """The hit with text that cannot act: no tag, no control token, no line breaks.
-
-    One line for each passage, because a line such as "Doc 9(Title: …)" inside a passage would
-    otherwise look like one more passage.
-    """
-    passage = hit.passage
-    title, text = (" ".join(neutralise(part).split()) for part in (passage.title, passage.text))
-    return Hit(Passage(passage.id, title, text), hit.score)
 
 
 def _first_words(hit: Hit, words: Sequence[str], count: int) -> Hit:

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from sleuth.episodes.passages import passage_lines
 from sleuth.episodes.protocol import AgentProtocol
 from sleuth.episodes.record import Decision
 from sleuth.episodes.tags import Tag, find_tags
@@ -29,8 +30,6 @@ class SearchTags(AgentProtocol):
 
     instruction: str
     """The user turn; "{question}" is replaced by the question, or it is appended."""
-    system: str = ""
-    """System turn; "" leaves the chat template's own."""
     note: str = ""
     """Tag the policy must write first after each result, "" for none."""
     think_before_note: bool = False
@@ -43,24 +42,24 @@ class SearchTags(AgentProtocol):
     """Wording of warm-start demonstrations."""
 
     @property
+    def stops(self) -> tuple[str, ...]:
+        """The end of an action."""
+        return ("</search>", "</answer>")
+
+    @property
     def tags(self) -> tuple[str, ...]:
         """Tags the policy may write."""
         return ("think", "search", *([self.note] if self.note else []), "answer")
 
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """A turn ends with its action."""
-        return ("</search>", "</answer>")
-
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
-        """One user turn with the instruction and the question, after the system turn if any."""
+        """One user turn with the instruction and the question."""
         text = question.text if question.text.endswith("?") else f"{question.text}?"
-        user = (
-            self.instruction.replace("{question}", text)
+        instruction = (
+            self.instruction
             if "{question}" in self.instruction
-            else f"{self.instruction} Question: {text}"
+            else self.instruction + " Question: {question}"
         )
-        return ((("system", self.system),) if self.system else ()) + (("user", user),)
+        return (("user", instruction.replace("{question}", text)),)
 
     def read(self, text: str) -> Decision:
         """The last answer if the turn holds one, else its last search, else invalid with the reason."""
@@ -75,8 +74,8 @@ class SearchTags(AgentProtocol):
 
     def show(self, hits: Sequence[Hit]) -> str:
         """Numbered passages, one a line, inside the result tag."""
-        lines = [f"Doc {i}(Title: {h.passage.title}) {h.passage.text}" for i, h in enumerate(hits, 1)]
-        return f"\n\n<{self.result}>" + "\n".join(lines) + f"</{self.result}>\n\n"
+        lines = passage_lines((hit.passage for hit in hits), always_titled=True)
+        return f"\n\n<{self.result}>{lines}</{self.result}>\n\n"
 
     def check(self, trajectory: Trajectory) -> str:
         """The first way in which the policy left the grammar, or "".
@@ -91,11 +90,10 @@ class SearchTags(AgentProtocol):
             if last == "answer" and segment.text.strip():
                 return "something follows the answer"
             if segment.author == "world":
-                # What follows a search is its result, even where another system wraps it otherwise.
+                # The text after a search is its result, even where another system wraps it otherwise.
                 after_result = last == "search" or f"<{self.result}>" in segment.text
             elif segment.author == "policy":
-                fault = self._check_turn(segment, after_result)
-                if fault:
+                if fault := self._check_turn(segment, after_result):
                     return fault
                 after_result, last = False, self.read(segment.text).kind
         return "" if last == "answer" else "no answer"
@@ -115,15 +113,37 @@ class SearchTags(AgentProtocol):
             lead = lead[place + 1 :]
         if lead not in ([], ["think"]):
             return f"unexpected order of tags: {', '.join(names)}"
-        return "" if self.read(segment.text).kind != "invalid" else self.read(segment.text).text
+        decision = self.read(segment.text)
+        return decision.text if decision.kind == "invalid" else ""
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """Search hop by hop, cite what each result contributed, then answer; None if a hop was missed."""
         return write_turn(self.script, self.note, question, shown)
 
 
+@dataclass(frozen=True)
+class ThinkThenAnswer(SearchTags):
+    """R1 (DeepSeek-AI 2025) as Search-R1 trains it: the same grammar without a search."""
+
+    tags = ("think", "answer")
+    stops = ("</answer>",)
+
+    def read(self, text: str) -> Decision:
+        """The last answer, else invalid with the reason."""
+        if not any(block.name == "answer" for block in find_tags(text, self.tags)):
+            return Decision("invalid", "no <answer>")
+        return super().read(text)
+
+    def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
+        """The contribution of each gold hop, then the canonical answer; None without hops or an answer."""
+        if not question.hops or not question.answers:
+            return None
+        steps = " ".join(f"{hop.need or hop.query}: {hop.answer}." for hop in question.hops)
+        return f"<think>{steps}</think><answer>{question.answers[0]}</answer>"
+
+
 def outside(text: str, blocks: Sequence[Tag]) -> str:
-    """What remains of a turn without its blocks."""
+    """The text of a turn without its blocks."""
     rest, position = [], 0
     for block in blocks:
         opening = block.start - len(f"<{block.name}>")

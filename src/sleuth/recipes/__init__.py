@@ -28,8 +28,8 @@ RECIPES = {
     "evo-rag": "sleuth.recipes.evo_rag.variants:RECIPES",
     "ircot": "sleuth.recipes.baselines:IRCOT",
     "iter-retgen": "sleuth.recipes.baselines:ITER_RETGEN",
-    "r1": "sleuth.recipes.r1:RECIPES",
-    "rag": "sleuth.recipes.rag:RECIPES",
+    "r1": "sleuth.recipes.baselines:R1",
+    "rag": "sleuth.recipes.baselines:RAG",
     "search-o1": "sleuth.recipes.baselines:SEARCH_O1",
     "search-r1": "sleuth.recipes.search_r1:RECIPES",
     "self-ask": "sleuth.recipes.baselines:SELF_ASK",
@@ -62,7 +62,7 @@ def load_recipe(spec: str) -> Recipe:
 
 
 def recipe_file(spec: str) -> Path | None:
-    """The user's own .py file behind `spec`, so that a run can keep a copy; None for our own recipes."""
+    """The user's own .py file that `spec` names, so that a run can keep a copy; None for our own recipes."""
     path = Path(spec)
     if path.is_dir() and not (path / "recipe.json").is_file() and (path / "recipe.py").is_file():
         path = path / "recipe.py"

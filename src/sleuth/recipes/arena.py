@@ -1,12 +1,15 @@
 """ARENA: choose the relevant references, analyse them, answer; a bonus of 10 for all three at once.
 
 Ren et al. 2025, "ARENA: Adaptive-Rewarded Evidence Navigation Agent". Settings: §4.4 and appendix E;
-"code" marks what only the released training script says. Variants and baselines: arena_variants.
+"code" marks settings that only the released training script gives. Variants and baselines: arena_variants.
 """
+
+from dataclasses import replace
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.protocols.arena import ArenaSections
 from sleuth.recipe import Recipe
+from sleuth.recipes.cpu_scale import GIVEN_PASSAGES
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.rewards.arena import ArenaReward
 from sleuth.scale import Scale
@@ -69,25 +72,6 @@ PAPER = Recipe(
     source="ARENA (Ren et al. 2025), §3.1-3.3, Table 1, appendix E",
 )
 
-CPU_SCALE = Scale(
-    model="smollm2-135m-instruct",
-    train_data="factbook-distractor:train",
-    eval_data="factbook-distractor:dev",
-    top_k=6,
-    max_steps=1,
-    max_new_tokens=160,  # the longest demonstrations have 157
-    max_context=1024,
-    temperature=0.9,
-    warm_start_examples=120,
-    warm_start_batch=4,
-    steps=30,
-    batch=4,
-    rollout_batch=28,
-    micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
-    lr=3e-6,  # appendix E; at 1e-5 twenty steps taught it to list references without end
-    eval_questions=100,
-    save_every=5,
-)
 # Two CPU cores and SmolLM2-135M: an instruction of our own, since every prompt token is paid for in each
 # update, and titles, since a Factbook passage names its country nowhere else. Reward and algorithm are the paper's.
 CPU_OPENING = (
@@ -96,4 +80,7 @@ CPU_OPENING = (
 )
 CPU_CLOSING = "\n{references}\nQuestion: {question}"
 CPU_PROTOCOL = ArenaSections(instruction=CPU_OPENING + CPU_CLOSING, titles=True, quote_words=16)
+# 160 tokens: the longest demonstrations have 157. Rate as in appendix E: at 1e-5 twenty steps taught it to list
+# references without end.
+CPU_SCALE = replace(GIVEN_PASSAGES, top_k=6, max_new_tokens=160, temperature=0.9, rollout_batch=28, lr=3e-6)
 CPU = PAPER.but(name="arena/cpu", variant="cpu", protocol=CPU_PROTOCOL, scale=CPU_SCALE)

@@ -4,6 +4,7 @@ Tables 3, 6, 10 and 11, figure 2 and appendix D of the paper; Naive-GRPO, SFT-di
 """
 
 from dataclasses import replace
+from typing import Any
 
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
@@ -15,7 +16,6 @@ from sleuth.recipes.arena import (
     CPU_CLOSING,
     CPU_OPENING,
     CPU_PROTOCOL,
-    CPU_SCALE,
     OPENING,
     PAPER,
     PAPER_PROTOCOL,
@@ -33,54 +33,51 @@ THINKING = (
 DIRECT = f"{OPENING}Assistant's response must contain EXACTLY one section:\n{SHORT_ANSWER}{CLOSING}"
 
 
-def _baseline(
-    name: str, source: str, protocol: ArenaSections, short: str, *, is_sft: bool
-) -> dict[str, Recipe]:
-    """A baseline at both scales; SFT is a warm start on every question and no step of GRPO."""
-    has_relevance = "relevance" in protocol.sections
-    paper = PAPER.but(
-        name=f"arena/{name}",
-        protocol=protocol,
-        reward=ArenaReward() if has_relevance else FormatAndAccuracyReward(),
-        source=f"ARENA (Ren et al. 2025), {source}",
-    )
+_ORIGINAL = replace(ALGORITHM, kl="k3")  # §4.3: "the original GRPO algorithm", whose estimator is k3 (§3.2)
+# 25,000 questions (Table 2); batch and rate of appendix E, which names none for SFT. No step of GRPO follows.
+_SFT = {"steps": 0, "warm_start_examples": 25_000, "warm_start_batch": 256, "warm_start_lr": 3e-6}
+
+
+def _pair(name: str, source: str, protocol: ArenaSections, short: str, **parts: Any) -> dict[str, Recipe]:
+    """A baseline at both scales, with the short instruction at CPU scale; `parts` are other slots of both."""
     own = replace(CPU_PROTOCOL, sections=protocol.sections, instruction=short + CPU_CLOSING)
-    cpu = paper.but(name=f"arena/{name}-cpu", variant="cpu", protocol=own, scale=CPU_SCALE)
-    if not is_sft:  # §4.3: "the original GRPO algorithm", whose estimator is k3 (§3.2)
-        original = replace(ALGORITHM, kl="k3")
-        return {name: paper.but(algorithm=original), f"{name}-cpu": cpu.but(algorithm=original)}
-    # 25,000 questions (Table 2); batch and rate of appendix E, which names none for SFT
-    paper = paper.sized(steps=0, warm_start_examples=25_000, warm_start_batch=256, warm_start_lr=3e-6)
-    return {name: paper, f"{name}-cpu": cpu.sized(steps=0)}
+    parts = {"source": f"ARENA (Ren et al. 2025), {source}", "reward": FormatAndAccuracyReward()} | parts
+    return {
+        name: PAPER.but(name=f"arena/{name}", protocol=protocol, **parts),
+        f"{name}-cpu": CPU.but(name=f"arena/{name}-cpu", protocol=own, **parts),
+    }
 
 
-NAIVE_GRPO = _baseline(
+def _supervised(recipes: dict[str, Recipe]) -> dict[str, Recipe]:
+    """The same as a warm start on every question."""
+    return {n: r.sized(steps=0) if r.variant == "cpu" else r.sized(**_SFT) for n, r in recipes.items()}
+
+
+NAIVE_GRPO = _pair(
     "naive-grpo",
     "§4.3: <think>, <answer>, format and accuracy rewards, standard GRPO",
     ArenaSections(instruction=THINKING, sections=("think", "answer")),
     "Reason about the references in <think></think>, answer in a few words in <answer></answer>.",
-    is_sft=False,
+    algorithm=_ORIGINAL,
 )
-SFT_DIRECT = _baseline(
+SFT_DIRECT = _pair(
     "sft-direct",
     "appendix D: the answer alone",
     ArenaSections(instruction=DIRECT, sections=("answer",)),
     "Answer from the references in a few words in <answer></answer>.",
-    is_sft=True,
 )
-SFT_REASONING = _baseline("sft-reasoning", "appendix D", PAPER_PROTOCOL, CPU_OPENING, is_sft=True)
+SFT_REASONING = _pair("sft-reasoning", "appendix D", PAPER_PROTOCOL, CPU_OPENING, reward=PAPER.reward)
 
 RECIPES = {
     "paper": PAPER,
     "cpu": CPU,
-    # Tables 6, 10 and 11: what R_acc is measured with; the judge is the one of appendix C.3.
+    # Tables 6, 10 and 11: other measures of R_acc; the judge is the one of appendix C.3.
     "f1": PAPER.but(name="arena/f1", reward=ArenaReward(measure="f1")),
     "judge": PAPER.but(name="arena/judge", reward=ArenaReward(measure="judge", judge=GPT_4O)),
     # Figure 2, "w/o KL stabilization": the usual estimator.
-    "k3": PAPER.but(name="arena/k3", algorithm=replace(ALGORITHM, kl="k3")),
+    "k3": PAPER.but(name="arena/k3", algorithm=_ORIGINAL),
     # Ours: listing every reference earns little instead of half.
     "relevance-f1": PAPER.but(name="arena/relevance-f1", reward=ArenaReward(relevance_measure="f1")),
     **NAIVE_GRPO,
-    **SFT_DIRECT,
-    **SFT_REASONING,
+    **_supervised(SFT_DIRECT | SFT_REASONING),
 }

@@ -1,7 +1,7 @@
-"""AutoRefine: after every search, refine what was found; F1 of the answer, else 0.1 for a gold in the notes.
+"""AutoRefine: after every search, refine the results; F1 of the answer, else 0.1 for a gold in the notes.
 
 Shi et al. 2025, "Search and Refine During Think" (AutoRefine). Search-R1's loop with <documents> for
-results and a required <refine> after each. "code" marks what only the released scripts say.
+results and a required <refine> after each. "code" marks settings that only the released scripts give.
 """
 
 from dataclasses import replace
@@ -31,48 +31,34 @@ REWARD = AnswerOrEvidenceReward(
 
 PAPER = search_r1.PAPER.but(
     name="autorefine/paper",
-    protocol=SearchTags(
-        instruction=INSTRUCTION,
-        note="refine",
-        result="documents",
-        invalid_message=search_r1.INVALID,  # the loop is Search-R1's
-    ),
+    protocol=SearchTags(INSTRUCTION, note="refine", result="documents", invalid_message=search_r1.INVALID),
     reward=REWARD,
-    algorithm=replace(search_r1.ALGORITHM, group_size=5),  # code; β, ε and k3 as in Search-R1
-    scale=replace(
-        search_r1.PAPER.scale,
-        top_k=3,  # the prompt's "three most relevant documents"
-        max_steps=6,  # code: 5 searches in training, then one turn that cannot search
-        max_new_tokens=512,  # code
-        max_passage_tokens=512,  # code, in training; its evaluation allows 3 searches of 1,024
-        max_context=6656 + 512,  # code: prompt and response
-        steps=300,  # code
-        batch=256,  # code; it makes five updates a batch, we make one
-        lr=1e-6,  # code
-        lr_warmup=0.0,  # code
-    ),
+    algorithm=search_r1.ALGORITHM,  # code: G = 5; β, ε and k3 as in Search-R1
     source="AutoRefine (Shi et al. 2025), its reward and the settings of the released scripts",
+).sized(
+    top_k=3,  # the prompt's "three most relevant documents"
+    max_steps=6,  # code: 5 searches in training, then one turn that cannot search
+    max_new_tokens=512,  # code
+    max_passage_tokens=512,  # code, in training; its evaluation allows 3 searches of 1,024
+    max_context=6656 + 512,  # code: prompt and response
+    steps=300,  # code
+    batch=256,  # code; it makes five updates a batch, we make one
+    lr=1e-6,  # code
+    lr_warmup=0.0,  # code
 )
 
 # Containment as released: any substring of the notes, yes and no included.
 CODE = PAPER.but(name="autorefine/code", variant="code", reward=replace(REWARD, containment="characters"))
 
-CPU = PAPER.but(
+CPU = search_r1.CPU.but(
     name="autorefine/cpu",
-    variant="cpu",
-    protocol=SearchTags(
-        instruction=(
-            "Answer the question. Think in <think></think>. Search with <search>query</search>; results come in "
-            "<documents></documents>. After each result refine it in <refine></refine>: keep what answers the "
-            "question. Give the final answer in <answer></answer>."
-        ),
+    protocol=search_r1.short_protocol(
+        " After each result refine it in <refine></refine>: keep what answers the question.",
+        "documents",
         note="refine",
-        result="documents",
-        invalid_message="\nI must search or answer.\n",
     ),
-    retriever=search_r1.CPU.retriever,
-    algorithm=search_r1.CPU.algorithm,
-    scale=search_r1.CPU.scale,
+    reward=REWARD,
+    source=PAPER.source,
 )
 
 RECIPES = {"paper": PAPER, "code": CODE, "cpu": CPU}

@@ -1,7 +1,10 @@
-"""What search agents share on two CPU cores with SmolLM2-135M: two short passages a search, four short turns."""
+"""Scales on two CPU cores with SmolLM2-135M."""
+
+from dataclasses import replace
 
 from sleuth.scale import Scale
 
+# Search agents: two short passages a search, four short turns.
 SEARCH_AGENT = Scale(
     model="smollm2-135m-instruct",
     train_data="factbook:train",
@@ -22,4 +25,19 @@ SEARCH_AGENT = Scale(
     lr_warmup=0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
     eval_questions=100,
     save_every=5,
+)
+# Methods that read given passages in one turn.
+GIVEN_PASSAGES = replace(
+    SEARCH_AGENT,
+    train_data="factbook-distractor:train",
+    eval_data="factbook-distractor:dev",
+    top_k=5,
+    max_steps=1,
+    max_new_tokens=200,
+    max_passage_tokens=500,
+    max_context=1024,
+    warm_start_examples=120,
+    steps=30,
+    rollout_batch=32,
+    lr_warmup=0.0,
 )

@@ -1,9 +1,8 @@
-"""Eval-RAR: after every search, evaluate: cite what suffices or name what is missing.
+"""Eval-RAR: after every search, an evaluation that cites sufficient evidence or names what is missing.
 
-Yu et al., "Eval-RAR: Evaluation-Driven Retrieval-Augmented Reasoning via Reinforcement
-Learning". Search-R1 with a required <evaluate> block and a reward of 0.1 for a gold answer in
-those blocks when the final answer is wrong (eqs. 2–5). Settings: §5.1 and appendix A.2; N, the
-turn length and the KL estimator are ours, since the paper is silent.
+Yu et al., "Eval-RAR: Evaluation-Driven Retrieval-Augmented Reasoning via Reinforcement Learning".
+Search-R1 with a required <evaluate> block and a reward of 0.1 for a gold answer in those blocks when
+the final answer is wrong (eqs. 2–5). Settings: §5.1 and appendix A.2.
 """
 
 from dataclasses import replace
@@ -26,60 +25,41 @@ INSTRUCTION = (
     "you have sufficient information, provide a concise final answer using <answer> and </answer>. For example, "
     "<answer> Donald Trump </answer>. Question: {question}"
 )
+INVALID = "\nMy action is wrong. Let me try again.\n"  # Algorithm 1, line 22
 
-REWARD = AnswerOrEvidenceReward(
-    measure="em", tag="evaluate", part="evaluation", bonus=0.1
-)  # r_eval = 0.1, §5.1
+REWARD = AnswerOrEvidenceReward(tag="evaluate", part="evaluation", bonus=0.1)  # r_eval = 0.1, §5.1
 
 PAPER = search_r1.PAPER.but(
     name="eval-rar/paper",
-    protocol=SearchTags(
-        instruction=INSTRUCTION,
-        note="evaluate",
-        invalid_message="\nMy action is wrong. Let me try again.\n",  # Algorithm 1, line 22
-    ),
+    protocol=SearchTags(INSTRUCTION, note="evaluate", invalid_message=INVALID),
     reward=REWARD,
-    algorithm=replace(
-        search_r1.ALGORITHM,
-        group_size=5,  # A.2
-        epsilon=0.2,  # A.2
-        beta=0.001,  # A.2
-        kl="k3",  # ours
-        aggregation="sequence",  # eq. 6
-    ),
-    scale=replace(  # model, data and retriever are Search-R1's (§5.1)
-        search_r1.PAPER.scale,
-        top_k=3,  # §5.1
-        max_steps=5,  # N: ours
-        max_new_tokens=512,  # ours
-        steps=200,  # §5.1
-        batch=512,  # A.2
-        lr=1e-6,  # A.2
-        lr_warmup=0.0,  # ours: the paper names none
-        gradient_checkpointing=True,  # A.2
-    ),
+    # A.2: G = 5, ε = 0.2, β = 0.001; eq. 6: mean over sequences; the estimator k3 is ours.
+    algorithm=search_r1.ALGORITHM,
     source="Eval-RAR (Yu et al.), Algorithm 1, eqs. 2-6, appendix A",
+).sized(  # model, data and retriever are Search-R1's (§5.1)
+    top_k=3,  # §5.1
+    max_steps=5,  # N: ours
+    max_new_tokens=512,  # ours
+    steps=200,  # §5.1
+    batch=512,  # A.2
+    lr=1e-6,  # A.2
+    lr_warmup=0.0,  # ours: the paper names none
+    gradient_checkpointing=True,  # A.2
 )
 
 # The ablation of Table 2: the same protocol, exact match alone.
 NO_EVALUATION_REWARD = PAPER.but(name="eval-rar/no-evaluation-reward", reward=replace(REWARD, bonus=0.0))
 
-CPU = PAPER.but(
+CPU = search_r1.CPU.but(
     name="eval-rar/cpu",
-    variant="cpu",
-    protocol=SearchTags(
-        instruction=(
-            "Answer the question. Think in <think></think>. Search with <search>query</search>; results come in "
-            "<information></information>. After each result judge it in <evaluate></evaluate>: cite what supports "
-            "the answer or say what is missing. Give the final answer in <answer></answer>."
-        ),
+    protocol=search_r1.short_protocol(
+        " After each result judge it in <evaluate></evaluate>: cite what supports the answer or say what is missing.",
         note="evaluate",
-        invalid_message="\nMy action is wrong. Let me try again.\n",
+        invalid_message=INVALID,
         script=search_r1.SCRIPT,
     ),
-    retriever=search_r1.CPU.retriever,
-    algorithm=search_r1.CPU.algorithm,
-    scale=search_r1.CPU.scale,
+    reward=REWARD,
+    source=PAPER.source,
 )
 
 RECIPES = {"paper": PAPER, "no-evaluation-reward": NO_EVALUATION_REWARD, "cpu": CPU}

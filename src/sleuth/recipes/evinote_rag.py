@@ -1,7 +1,7 @@
 """EviNote-RAG: after every search, take a marked note; the last note must entail the answer.
 
-Dai et al., "EviNote-RAG", eqs. 4-8, §4.4. Prompts are ours, since the paper prints none. The released
-code's ways and the ablations: evinote_variants.
+Dai et al., "EviNote-RAG", eqs. 4-8, §4.4. Prompts are ours, since the paper prints none. The variant of
+the released code and the ablations: evinote_variants.
 """
 
 from dataclasses import replace
@@ -33,10 +33,11 @@ SCRIPT = Script(
 
 
 def protocol(notes: str, note: str = "summary") -> SearchTags:
+    """The paper-scale protocol with another request for notes."""
     return SearchTags(
         instruction=_SEARCH + notes + _ANSWER,
         note=note,
-        think_before_note=True,  # ours: the paper's schema does not say which comes first after a result
+        think_before_note=True,  # ours: the paper's schema does not order thought and note after a result
         invalid_message=search_r1.INVALID,
         script=SCRIPT,
     )
@@ -48,52 +49,36 @@ JUDGE = NLIJudge("typeform/distilbert-base-uncased-mnli")
 PAPER = search_r1.PAPER.but(
     name="evinote-rag/paper",
     protocol=protocol(_NOTES),
-    reward=EviNoteReward(
-        judge=JUDGE,
-        partial=0.1,  # eq. 5
-    ),
-    algorithm=replace(
-        search_r1.ALGORITHM,
-        group_size=4,  # §4.4
-        beta=0.001,  # released scripts; the paper gives none
-        kl="k3",  # "unbiased estimator", §3.3
-        epsilon=0.2,  # released scripts
-    ),
-    scale=replace(
-        search_r1.PAPER.scale,
-        model="Qwen/Qwen2.5-7B-Instruct",  # §4.4
-        top_k=3,  # released scripts
-        max_steps=6,  # at most 5 searches (§4.4), then the answer
-        max_new_tokens=1024,  # released scripts
-        max_passage_tokens=8192,  # released scripts
-        max_context=16384,  # released scripts
-        temperature=1.0,  # §4.4
-        steps=282,  # one pass over NQ and HotpotQA; the released runs take one epoch
-        batch=600,  # §4.4
-        lr=1e-5,  # §4.4
-        lr_warmup=0.0,  # the paper gives none
-    ),
+    reward=EviNoteReward(judge=JUDGE, partial=0.1),  # eq. 5
+    # G: §4.4; k3: "unbiased estimator", §3.3; β and ε: released scripts, the same as Search-R1's.
+    algorithm=replace(search_r1.ALGORITHM, group_size=4),
     source="EviNote-RAG (Dai et al.), eqs. 4-8, section 4.4, appendices A-C",
+).sized(
+    model="Qwen/Qwen2.5-7B-Instruct",  # §4.4
+    top_k=3,  # released scripts
+    max_steps=6,  # at most 5 searches (§4.4), then the answer
+    max_new_tokens=1024,  # released scripts
+    max_passage_tokens=8192,  # released scripts
+    max_context=16384,  # released scripts
+    temperature=1.0,  # §4.4
+    steps=282,  # one pass over NQ and HotpotQA; the released runs take one epoch
+    batch=600,  # §4.4
+    lr=1e-5,  # §4.4
+    lr_warmup=0.0,  # the paper gives none
 )
 
-# Two cores and SmolLM2-135M. The lexical judge, since on attribution it beats the small judge that
-# can be trained here (docs/methods/judges.md); "--set reward.judge=small" uses that one.
-CPU = PAPER.but(
+# The lexical judge, since on attribution it beats the small judge that can be trained on two cores
+# (docs/methods/judges.md); "--set reward.judge=small" uses that one.
+CPU = search_r1.CPU.but(
     name="evinote-rag/cpu",
-    variant="cpu",
-    protocol=SearchTags(
-        instruction=(
-            "Answer the question. Think in <think></think>. Search with <search>query</search>; results come in "
-            "<information></information>. After each result take notes in <summary></summary>: mark key facts "
-            "with * and what is uncertain or missing with -. Give the final answer in <answer></answer>."
-        ),
+    protocol=search_r1.short_protocol(
+        " After each result take notes in <summary></summary>: mark key facts with * and what is uncertain or "
+        "missing with -.",
         note="summary",
         think_before_note=True,
-        invalid_message="\nI must search or answer.\n",
         script=SCRIPT,
     ),
-    retriever=search_r1.CPU.retriever,
     reward=EviNoteReward(judge=LexicalJudge()),
     algorithm=replace(search_r1.ALGORITHM, group_size=4, beta=0.0),
-    scale=search_r1.CPU.scale,
+    source=PAPER.source,
 )

@@ -10,6 +10,7 @@ from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.protocols.eviomni import EviOmni
 from sleuth.recipe import Recipe
+from sleuth.recipes.cpu_scale import GIVEN_PASSAGES
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.rewards.eviomni import EviOmniReward
@@ -68,24 +69,6 @@ CPU_INSTRUCTION = (
     "Find the useful passages in <reason></reason>, copy what matters in <extract></extract>, "
     "answer in a few words in <answer></answer>.\n{passages}\nQuestion: {question}"
 )
-CPU_SCALE = Scale(
-    model="smollm2-135m-instruct",
-    train_data="factbook-distractor:train",
-    eval_data="factbook-distractor:dev",
-    top_k=5,
-    max_steps=1,
-    max_new_tokens=200,
-    max_context=1024,
-    warm_start_examples=120,
-    warm_start_batch=4,
-    steps=30,
-    batch=4,
-    rollout_batch=32,
-    micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
-    lr=3e-6,
-    eval_questions=100,
-    save_every=5,
-)
 CPU = PAPER.but(
     name="eviomni/cpu",
     variant="cpu",
@@ -93,5 +76,5 @@ CPU = PAPER.but(
     retriever=GivenParagraphs(),
     reward=EviOmniReward(instruction=CPU_INSTRUCTION, probe_tokens=16),
     algorithm=replace(ALGORITHM, beta=0.0),  # its reference would have to be computed for every rollout
-    scale=CPU_SCALE,
+    scale=GIVEN_PASSAGES,
 )

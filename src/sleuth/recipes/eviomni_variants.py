@@ -32,53 +32,56 @@ VANILLA = (
 )
 
 
-def _rewarded(name: str, *outputs: Output) -> Recipe:
-    """Table 6: R_ans from some of the three outputs only, averaged."""
-    reward = EviOmniReward(instruction=INSTRUCTION, outputs=outputs)
-    return PAPER.but(name=f"eviomni/{name}", reward=reward, source="EviOmni (Zhao et al. 2025), Table 6")
-
-
-def _baseline(name: str, table: str, protocol: EviOmni, **settings: int | float) -> Recipe:
-    """A prompted baseline, or a supervised one where `settings` say so: there is no step of GRPO."""
-    recipe = PAPER.but(
+# Table 6: R_ans from some of the three outputs only, averaged.
+_REWARDED: dict[str, tuple[Output, ...]] = {
+    "rationale": ("rationale",),
+    "evidence": ("evidence",),
+    "full-context": ("full",),
+    "evidence-rationale": ("evidence", "rationale"),
+    "evidence-full": ("evidence", "full"),
+}
+REWARDED = {
+    name: PAPER.but(
         name=f"eviomni/{name}",
-        protocol=protocol,
+        reward=EviOmniReward(instruction=INSTRUCTION, outputs=outputs),
+        source="EviOmni (Zhao et al. 2025), Table 6",
+    )
+    for name, outputs in _REWARDED.items()
+}
+# Inference: extract, then read the evidence that was written to a folder.
+EXTRACT = PAPER.but(
+    name="eviomni/extract",
+    protocol=EviOmni(instruction=INSTRUCTION, sections=("reason", "extract")),  # Table 10: ends at </extract>
+    reward=AnswerReward("f1"),
+)
+
+
+def _baseline(name: str, table: str, instruction: str, *sections: str, **settings: int) -> Recipe:
+    """A prompted baseline, or a supervised one where `settings` ask for a warm start; no step of GRPO follows."""
+    return PAPER.but(
+        name=f"eviomni/{name}",
+        protocol=EviOmni(instruction=instruction, sections=sections),
         reward=AnswerReward("f1"),
         source=f"EviOmni (Zhao et al. 2025), {table}",
-    )
-    return recipe.sized(**{"steps": 0, **settings})
+    ).sized(steps=0, **settings)
 
 
 # §4.1, "QA generators": LoRA of rank 8 on (q, P) → a; data, epochs and rate are ours, the paper names none.
 _READER = {"lora_rank": 8, "warm_start_examples": 79_100, "warm_start_batch": 64, "max_new_tokens": 32}
-READER = _baseline("reader", "§4.1, QA generators", EviOmni(instruction=FULL, sections=()), **_READER)
-EXTRACTOR = EviOmni(instruction=INSTRUCTION, sections=("reason", "extract"))  # Table 10: ends at </extract>
+READER = _baseline("reader", "§4.1, QA generators", FULL, **_READER)
+# §2.2: evidence without reasoning, LoRA of rank 16, 3 epochs of 620 examples
+_VANILLA = {"lora_rank": 16, "warm_start_examples": 620, "warm_start_epochs": 3}
 
 RECIPES = {
     "paper": PAPER,
     "cpu": CPU,
-    # Table 6
-    "rationale": _rewarded("rationale", "rationale"),
-    "evidence": _rewarded("evidence", "evidence"),
-    "full-context": _rewarded("full-context", "full"),
-    "evidence-rationale": _rewarded("evidence-rationale", "evidence", "rationale"),
-    "evidence-full": _rewarded("evidence-full", "evidence", "full"),
-    # Inference: extract, then read the evidence that was written to a folder.
-    "extract": PAPER.but(name="eviomni/extract", protocol=EXTRACTOR, reward=AnswerReward("f1")),
+    **REWARDED,
+    "extract": EXTRACT,
     "reader": READER,
     "read": READER.but(name="eviomni/read", retriever=Evidence()),
-    # Table 4: Zero, Full, CoT; §2.2: evidence without reasoning, LoRA of rank 16, 3 epochs of 620 examples
-    "zero": _baseline("zero", "Table 8", EviOmni(instruction=ZERO, sections=()), max_new_tokens=32).but(
-        retriever=NoRetriever()
-    ),
-    "full": _baseline("full", "Table 7", EviOmni(instruction=FULL, sections=()), max_new_tokens=32),
-    "cot": _baseline("cot", "Table 9", EviOmni(instruction=COT, sections=("answer",))),
-    "vanilla-evidence": _baseline(
-        "vanilla-evidence",
-        "§2.2",
-        EviOmni(instruction=VANILLA, sections=("extract",)),
-        lora_rank=16,
-        warm_start_examples=620,
-        warm_start_epochs=3,
-    ),
+    # Table 4: Zero, Full, CoT
+    "zero": _baseline("zero", "Table 8", ZERO, max_new_tokens=32).but(retriever=NoRetriever()),
+    "full": _baseline("full", "Table 7", FULL, max_new_tokens=32),
+    "cot": _baseline("cot", "Table 9", COT, "answer"),
+    "vanilla-evidence": _baseline("vanilla-evidence", "§2.2", VANILLA, "extract", **_VANILLA),
 }

@@ -1,10 +1,11 @@
 """Search-R1: learn to search from the exact match of the final answer alone.
 
 Jin et al. 2025, "Search-R1". Settings of the released v0.2 GRPO script ("code"); docs/methods/search-r1.md
-says where we differ from it on purpose.
+lists our deliberate differences.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.sentence import SentenceEncoder
@@ -70,19 +71,22 @@ PAPER = Recipe(
 # Quotes of a dozen words: every token that a demonstration teaches is paid for in each rollout.
 SCRIPT = Script(quote_words=12)
 
-# Two CPU cores and SmolLM2-135M: every prompt token is paid for in each update, and a small model repeats an
-# example answer. No KL term: 0.001 decides nothing in tens of steps, and every rollout would need its reference.
+
+def short_protocol(notes: str = "", result: str = "information", **settings: Any) -> SearchTags:
+    """A short instruction without an example answer, which a small model would repeat; `notes` asks for notes."""
+    instruction = (
+        "Answer the question. Think in <think></think>. Search with <search>query</search>; results come in "
+        f"<{result}></{result}>.{notes} Give the final answer in <answer></answer>."
+    )
+    settings = {"invalid_message": "\nI must search or answer.\n"} | settings
+    return SearchTags(instruction, result=result, **settings)
+
+
+# No KL term: 0.001 decides nothing in tens of steps, and every rollout would need its reference.
 CPU = PAPER.but(
     name="search-r1/cpu",
     variant="cpu",
-    protocol=SearchTags(
-        instruction=(
-            "Answer the question. Think in <think></think>. Search with <search>query</search>; results come in "
-            "<information></information>. Give the final answer in <answer></answer>."
-        ),
-        invalid_message="\nI must search or answer.\n",
-        script=SCRIPT,
-    ),
+    protocol=short_protocol(script=SCRIPT),
     retriever=BM25(),
     algorithm=replace(ALGORITHM, beta=0.0),
     scale=SEARCH_AGENT,

@@ -1,4 +1,4 @@
-"""Answer rewards: was the final answer right, and, failing that, was it at least in the evidence notes?
+"""Answer rewards: exact match or F1 of the final answer, else a bonus for a gold in the evidence notes.
 
 Search-R1 (Jin et al. 2025), eq. 4: R = EM(a, A).
 Eval-RAR, eqs. 2–5: R = EM if > 0, else r_eval if some gold ⊆ the concatenated <evaluate> bodies.
@@ -24,7 +24,7 @@ class AnswerReward(Reward):
 
     measure: Literal["em", "f1"] = "em"
     rule: str = "default"
-    """Whose official answer rules apply: a data set's name, such as "hotpotqa" or "triviaqa"."""
+    """Official answer rules: a data set's name, such as "hotpotqa" or "triviaqa"."""
 
     def cross_check(self) -> None:
         rules_for(self.rule)
@@ -38,12 +38,12 @@ class AnswerReward(Reward):
         if trajectory.answer is None:
             return 0.0
         measure = exact_match if self.measure == "em" else f1
-        return measure(trajectory.answer, golds_of(trajectory.question), rules_for(self.rule))
+        return measure(trajectory.answer, golds_of(trajectory.question), self.rule)
 
 
 @dataclass(frozen=True)
 class AnswerOrEvidenceReward(AnswerReward):
-    """R = R_ans if R_ans > 0, else `bonus` when a gold answer stands in the policy's own notes.
+    """R = R_ans if R_ans > 0, else `bonus` when the policy's own notes hold a gold answer.
 
     Without any answer the reward is 0 (AutoRefine's rule: a perfect note must not pay for
     never answering). The policy's notes only: a passage that quotes the tag earns nothing.
@@ -56,8 +56,7 @@ class AnswerOrEvidenceReward(AnswerReward):
     bonus: float = 0.1
     """r_eval."""
     containment: Literal["tokens", "characters"] = "tokens"
-    """How a note holds a gold: as whole words, yes and no never; or as AutoRefine's released code has it,
-    as a substring, where "no" is in "know"."""
+    """Match of a gold in a note: whole words, never yes or no; or any substring, as AutoRefine's released code."""
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """Parts: answer, and the one named by `part`."""

@@ -6,7 +6,6 @@ Naive-GRPO (§4.3) is the first two. Where the paper is silent, docs/methods/are
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -20,7 +19,7 @@ from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
 from sleuth.protocols.arena import RELEVANCE, reference_numbers
 from sleuth.rewards.base import Reward
-from sleuth.text import neutralise
+from sleuth.text import fill, neutralise
 from sleuth.types import Passage, Score, Trajectory
 
 # Table 8, word for word; released figures depend on it.
@@ -43,7 +42,7 @@ class FormatAndAccuracyReward(Reward):
     rule: str = "arena"
     """Answer rules of "em" and "f1": "arena", or a data set's name for its official ones."""
     judge: LLMJudge | None = None
-    """Who is asked, for "judge"."""
+    """Judge of answers, for measure "judge"."""
 
     def cross_check(self) -> None:
         if (self.measure == "judge") != (self.judge is not None):
@@ -68,20 +67,17 @@ class FormatAndAccuracyReward(Reward):
         return float(not trajectory.malformed)
 
     def accuracy(self, trajectories: Sequence[Trajectory]) -> list[float | str]:
-        """R_acc of each, 0 without an answer; why there is none where the judge gave no verdict.
+        """R_acc of each answer, 0 without one; the reason where the judge gave no verdict.
 
-        Of the answer alone, whatever the format is, as in the released code.
+        The format does not matter, as in the released code.
         """
         if self.judge is None:
             measure = f1 if self.measure == "f1" else exact_match
-            rules = rules_for(self.rule)
-            return [measure(t.answer, golds_of(t.question), rules) for t in trajectories]
-        asked = [(i, judge_prompt(t)) for i, t in enumerate(trajectories) if t.answer is not None]
-        verdicts = yes_or_no(self.judge, [prompt for _, prompt in asked], "the answer")
-        found: list[float | str] = [0.0] * len(trajectories)
-        for (i, _), verdict in zip(asked, verdicts, strict=True):
-            found[i] = verdict if isinstance(verdict, str) else float(verdict)
-        return found
+            return [measure(t.answer, golds_of(t.question), self.rule) for t in trajectories]
+        prompts = [judge_prompt(t) for t in trajectories if t.answer is not None]
+        verdicts = iter(yes_or_no(self.judge, prompts, "the answer"))
+        found = [0.0 if t.answer is None else next(verdicts) for t in trajectories]
+        return [verdict if isinstance(verdict, str) else float(verdict) for verdict in found]
 
 
 @dataclass(frozen=True)
@@ -121,12 +117,9 @@ class ArenaReward(FormatAndAccuracyReward):
 
 
 def judge_prompt(trajectory: Trajectory) -> str:
-    """Table 8, filled in one pass, so that an answer that holds a slot's name stays as it is."""
-    values = {
-        "correct_answer": msgspec.json.encode(trajectory.question.answers).decode(),
-        "model_response": neutralise(trajectory.answer or ""),
-    }
-    return re.sub(r"\{(correct_answer|model_response)\}", lambda slot: values[slot[1]], JUDGE_PROMPT)
+    """Table 8 with the golds and the answer."""
+    golds = msgspec.json.encode(trajectory.question.answers).decode()
+    return fill(JUDGE_PROMPT, correct_answer=golds, model_response=neutralise(trajectory.answer or ""))
 
 
 def references(trajectory: Trajectory) -> list[Passage]:

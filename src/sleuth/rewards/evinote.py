@@ -1,4 +1,4 @@
-"""EviNote-RAG's reward: the answer, whether the last note entails it, and whether notes are marked.
+"""EviNote-RAG's reward: the answer, its entailment by the last note, and the marks in the notes.
 
 Dai et al., "EviNote-RAG", eqs. 4 and 5. `EviNoteReward()` is the paper's; the released code's ways
 and the ablations of Tables 2 to 5 are settings. Only the policy's own notes and marks count.
@@ -9,21 +9,22 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sleuth.checked import Fraction, NonEmpty, NonNegative, NonNegativeFloat
 from sleuth.engines.base import Engine
-from sleuth.errors import ConfigError, RewardError
+from sleuth.errors import ConfigError
 from sleuth.judges.base import Judge, entailments
 from sleuth.metrics.answers import exact_match, golds_of, rules_for
 from sleuth.rewards.base import Known, Reward
-from sleuth.types import Question, Score, Trajectory
+from sleuth.text import fill
+from sleuth.types import Score, Trajectory
 
 PAPER_CLAIM = "{gold} is the answer to '{question}'"
 CODE_CLAIM = '{gold} is the answer to the question:"{question}"'
 
-# A mark leads something: "* fact", "*fact*", "- perhaps". A hyphen inside a word, a range of
+# A mark precedes text: "* fact", "*fact*", "- perhaps". A hyphen inside a word, a range of
 # numbers and a minus sign are not marks; "- 1976" is one where it begins a line.
 _KEY = re.compile(r"(?<![\w*])\*+[ \t]*(?=[^\s*])")
 _UNCERTAIN = re.compile(r"(?<![\w–—-])[-–—][ \t]*(?=[^\W\d]|[\"'“‘(])|^[ \t]*[-–—][ \t]+(?=\S)", re.MULTILINE)
@@ -38,7 +39,7 @@ class EviNoteReward(Reward):
     eqr: Literal["gated", "always", "none"] = "gated"
     """R_EQR is added where eq. 5 pays, whatever the format (released code), or never (ablation)."""
     gate: Literal["format", "note", "none"] = "format"
-    """What every reward needs: the grammar, one closed note (Force Summary), or nothing."""
+    """Condition of every reward: the grammar, one closed note (Force Summary), or nothing."""
     marks: Literal["paper", "code", "none"] = "paper"
     """Marks a wrong answer must show to be paid: * and -; balanced * and #; none pays nothing for notes."""
     partial: NonNegativeFloat = 0.1
@@ -54,7 +55,9 @@ class EviNoteReward(Reward):
     blank_above: NonNegative = 0
     """Characters above which note or claim becomes empty (released code: 512); 0 = never."""
     rule: str = "default"
-    """Whose official answer rules apply to the exact match."""
+    """Official answer rules of the exact match: a data set's name."""
+    entailment: Fraction | None = None
+    """Known R_EQR; only `given` sets it, for one transcript."""
 
     def cross_check(self) -> None:
         if "{gold}" not in self.claim:
@@ -63,24 +66,19 @@ class EviNoteReward(Reward):
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """Parts: answer, entailment (0 where not needed), format, notes."""
-        asked = [i for i, trajectory in enumerate(trajectories) if self._needs_verdict(trajectory)]
-        judged = dict(zip(asked, self._judged([trajectories[i] for i in asked]), strict=True))
-        scores = []
-        for i, trajectory in enumerate(trajectories):
-            verdict = judged.get(i, 0.0)
-            is_fault = isinstance(verdict, str)
-            scores.append(
-                Score(0.0, {}, str(verdict)) if is_fault else self._total(trajectory, float(verdict))
-            )
-        return scores
+        if self.entailment is not None:
+            return [self._total(trajectory, self.entailment) for trajectory in trajectories]
+        needy = [self._needs_verdict(trajectory) for trajectory in trajectories]
+        judged = iter(self._judged([t for t, needs in zip(trajectories, needy, strict=True) if needs]))
+        verdicts = [next(judged) if needs else 0.0 for needs in needy]
+        return [
+            Score(0.0, {}, verdict) if isinstance(verdict, str) else self._total(trajectory, verdict)
+            for trajectory, verdict in zip(trajectories, verdicts, strict=True)
+        ]
 
     def given(self, known: Known) -> Reward:
-        """This reward with R_EQR as known. Raises RewardError for a value that is no probability."""
-        if known.entailment is None:
-            return self
-        if not 0 <= known.entailment <= 1:
-            raise RewardError(f"entailment must be a probability in [0, 1], not {known.entailment}")
-        return _KnownEntailment(self, known.entailment)
+        """This reward with R_EQR as known. Raises ConfigError for a value outside [0, 1]."""
+        return self if known.entailment is None else replace(self, entailment=known.entailment)
 
     def _total(self, trajectory: Trajectory, entailment: float) -> Score:
         """Eq. 5 with R_EQR = `entailment`."""
@@ -101,18 +99,16 @@ class EviNoteReward(Reward):
             return None
         if self.answer(trajectory) == 1.0:
             return 1.0
-        if self.marks != "none" and self.is_marked(trajectory):
-            return self.partial
-        if self._is_lucky(trajectory):
+        if (self.marks != "none" and self.is_marked(trajectory)) or self._is_lucky(trajectory):
             return self.partial
         return 0.0 if self.marks == "none" else None
 
     def answer(self, trajectory: Trajectory) -> float:
         """Exact match of the final answer, 0 or 1."""
-        return exact_match(trajectory.answer, golds_of(trajectory.question), rules_for(self.rule))
+        return exact_match(trajectory.answer, golds_of(trajectory.question), self.rule)
 
     def is_formatted(self, trajectory: Trajectory) -> bool:
-        """The gate's condition; "none" asks for no more than an answer."""
+        """Whether the gate's condition holds; for "none" an answer is enough."""
         if trajectory.answer is None:
             return False
         if self.gate == "none":
@@ -133,11 +129,11 @@ class EviNoteReward(Reward):
         return bool(_KEY.search(notes)) and bool(_UNCERTAIN.search(notes))
 
     def _is_lucky(self, trajectory: Trajectory) -> bool:
-        """SR: a draw that hangs on the trajectory's seed alone, so that scoring again changes nothing."""
+        """SR: a draw that depends on the trajectory's seed alone, so that scoring again changes nothing."""
         return random.Random(f"stochastic reward {trajectory.seed}").random() < self.stochastic
 
     def _needs_verdict(self, trajectory: Trajectory) -> bool:
-        """Whether R_EQR changes the total; a blank note supports nothing and is not asked about."""
+        """Whether R_EQR changes the total; a blank note supports nothing and is not judged."""
         if self.eqr == "none" or not golds_of(trajectory.question):
             return False
         if self.eqr == "always":
@@ -146,7 +142,7 @@ class EviNoteReward(Reward):
         return bool(notes) and bool(notes[-1].strip()) and self._base(trajectory) is not None
 
     def _judged(self, trajectories: Sequence[Trajectory]) -> list[float | str]:
-        """R_EQR (eq. 4) of each; where it cannot be had, the reason."""
+        """R_EQR (eq. 4) of each, or the reason why it is missing."""
         if self.judge is None:
             return ["no entailment judge is set: reward.judge"] * len(trajectories)
         pairs = [self.pairs(trajectory) for trajectory in trajectories]
@@ -158,34 +154,14 @@ class EviNoteReward(Reward):
         notes = trajectory.bodies(self.note)
         note = notes[-1].strip() if notes else "None"
         golds = golds_of(trajectory.question)[: 1 if self.golds == "first" else None]
-        claims = [_claim(self.claim, gold, trajectory.question) for gold in golds]
+        claims = [fill(self.claim, gold=gold, question=trajectory.question.text) for gold in golds]
         return [(self._blanked(note), self._blanked(claim)) for claim in claims]
 
     def _blanked(self, text: str) -> str:
         return "" if self.blank_above and len(text) > self.blank_above else text
 
 
-def _claim(template: str, gold: str, question: Question) -> str:
-    """The hypothesis; filled in one pass, since a gold or a question may itself hold braces."""
-    filled = {"{gold}": gold, "{question}": question.text}
-    return re.sub(r"\{gold\}|\{question\}", lambda found: filled[found[0]], template)
-
-
 def _best(verdicts: Sequence[float | str]) -> float | str:
-    """The largest; if any is missing, why, since it could have been the largest."""
-    known = [verdict for verdict in verdicts if not isinstance(verdict, str)]
-    if len(known) == len(verdicts):
-        return max(known)
-    return next(verdict for verdict in verdicts if isinstance(verdict, str))
-
-
-@dataclass(frozen=True)
-class _KnownEntailment(Reward):
-    """EviNote's reward of one transcript whose R_EQR its row brings."""
-
-    reward: EviNoteReward
-    entailment: float
-
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Scores with the known entailment."""
-        return [self.reward._total(trajectory, self.entailment) for trajectory in trajectories]
+    """The largest; if any is missing, the reason, since it could have been the largest."""
+    missing = next((verdict for verdict in verdicts if isinstance(verdict, str)), None)
+    return missing if missing is not None else max(float(verdict) for verdict in verdicts)

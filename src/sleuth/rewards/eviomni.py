@@ -7,7 +7,7 @@ The probes are text of this reward only: they never enter a trajectory, so only 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, NamedTuple, get_args
 
@@ -15,14 +15,14 @@ from msgspec import Meta
 
 from sleuth.checked import Fraction, NonNegativeFloat, Positive, PositiveFloat
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
+from sleuth.episodes.passages import neutral_passage, passage_lines
 from sleuth.episodes.tags import find_tags
 from sleuth.errors import ConfigError
 from sleuth.metrics.answers import f1, golds_of, rules_for
 from sleuth.metrics.evidence import passages_shown, tokens_between
-from sleuth.protocols.eviomni import fill, passage_lines
 from sleuth.rewards.base import Known, Reward
-from sleuth.text import neutralise
-from sleuth.types import Field, Passage, Score, Trajectory
+from sleuth.text import fill, neutralise
+from sleuth.types import Field, Score, Trajectory
 
 Output = Literal["rationale", "evidence", "full"]
 OUTPUTS = get_args(Output)
@@ -43,9 +43,9 @@ class EviOmniReward(Reward):
     """R = α_a R_ans + α_l R_len + α_f R_fmt (eq. 9); the parts are the unweighted R_ans, R_len and R_fmt."""
 
     instruction: str
-    """The policy's prompt, which the probes repeat with what is masked left out."""
+    """The policy's prompt, which the probes repeat without the masked parts."""
     outputs: Annotated[tuple[Output, ...], Meta(min_length=1)] = OUTPUTS
-    """Whose F1 R_ans averages: any of rationale, evidence and full (Table 6)."""
+    """Outputs whose F1 R_ans averages: any of rationale, evidence and full (Table 6)."""
     answer_weight: NonNegativeFloat = 0.8
     """α_a."""
     length_weight: NonNegativeFloat = 0.1
@@ -61,7 +61,7 @@ class EviOmniReward(Reward):
     probe_tokens: Positive = 32
     """Most tokens of o_r and of o_e."""
     rule: str = "default"
-    """Whose answer rules F1 follows: a data set's name."""
+    """Answer rules that F1 follows: a data set's name."""
     probed: tuple[tuple[str, str], ...] = ()
     """Known answers of the probes, as (output, reply); only `given` sets it, for one transcript."""
 
@@ -72,8 +72,18 @@ class EviOmniReward(Reward):
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """Parts: answer, length, format. Invalid where a probe is needed and missing."""
-        answers = self._probe(trajectories, engine)
-        return [self._score(t, found, engine) for t, found in zip(trajectories, answers, strict=True)]
+        known = {name for name, _ in self.probed}
+        asked = [
+            (index, name)
+            for index, trajectory in enumerate(trajectories)
+            for name in self.outputs
+            if name in _BODIES and name not in known and _written(trajectory, name)
+        ]
+        replies = self._probe([(trajectories[index], name) for index, name in asked], engine)
+        probes: list[dict[str, Completion]] = [{} for _ in trajectories]
+        for (index, name), reply in zip(asked, replies, strict=True):
+            probes[index][name] = reply
+        return [self._score(t, own, engine) for t, own in zip(trajectories, probes, strict=True)]
 
     def given(self, known: Known) -> Reward:
         """This reward with the probes' answers that are known."""
@@ -82,14 +92,17 @@ class EviOmniReward(Reward):
         return replace(self, probed=answers) if answers else self
 
     def _score(
-        self, trajectory: Trajectory, answers: dict[str, str | None] | str, engine: Engine | None
+        self, trajectory: Trajectory, probes: Mapping[str, Completion], engine: Engine | None
     ) -> Score:
-        if isinstance(answers, str):
-            return Score(0.0, {}, invalid=answers)
-        answers = answers | {"full": trajectory.answer}
-        golds, rules = golds_of(trajectory.question), rules_for(self.rule)
+        for name, reply in probes.items():
+            if fault := reply.fault or ("no room in the context" if _has_no_room(reply) else ""):
+                return Score(0.0, {}, invalid=f"the answer from the {name} alone: {fault}")
+        replies = dict(self.probed) | {name: reply.text for name, reply in probes.items()}
+        answers = {name: _stated(reply) for name, reply in replies.items()} | {"full": trajectory.answer}
+        golds = golds_of(trajectory.question)
+        rewards = [f1(answers.get(name), golds, self.rule) for name in self.outputs]
         parts = {
-            "answer": math.fsum(f1(answers[name], golds, rules) for name in self.outputs) / len(self.outputs),
+            "answer": math.fsum(rewards) / len(rewards),
             # Evidence that was never begun has no length, and must not pass for the shortest of all.
             "length": self.length(lengths(trajectory, engine)) if _field(trajectory, "evidence") else 0.0,
             "format": float(not trajectory.malformed),
@@ -101,38 +114,14 @@ class EviOmniReward(Reward):
         """R_len: the mean of the two length rewards."""
         return (rationale_length(size, self.tau) + evidence_length(size, self.gamma, self.omega)) / 2
 
-    def _probe(
-        self, trajectories: Sequence[Trajectory], engine: Engine | None
-    ) -> list[dict[str, str | None] | str]:
-        """o_r and o_e of each trajectory, None where there is nothing to probe; or why one is missing.
-
-        All contexts go to the engine in one batch.
-        """
-        found: list[dict[str, str | None] | str] = []
-        asked: list[tuple[int, str, Request]] = []
-        known: dict[str, str | None] = {name: _stated(reply) for name, reply in self.probed}
-        for index, trajectory in enumerate(trajectories):
-            answers = {"rationale": None, "evidence": None} | known
-            open_ = [
-                n for n in self.outputs if n != "full" and answers[n] is None and _written(trajectory, n)
-            ]
-            if open_ and engine is None:
-                found.append(
-                    f"probes.{open_[0]}: the answer from the {open_[0]} alone is neither given nor can be generated: no engine"
-                )
-                continue
-            found.append(answers)
-            if engine is not None:
-                asked += [(index, name, self.request(trajectory, name, engine)) for name in open_]
-        if engine is not None and asked:
-            replies = engine.generate([request for _, _, request in asked], self._sampling)
-            for (index, name, _), reply in zip(asked, replies, strict=True):
-                _note(found, index, name, reply)
-        return found
-
-    @property
-    def _sampling(self) -> Sampling:
-        return Sampling(self.probe_tokens, temperature=0.0, stop=("</answer>",))
+    def _probe(self, asked: Sequence[tuple[Trajectory, str]], engine: Engine | None) -> list[Completion]:
+        """The output of each (trajectory, output name), greedy, in one batch; a fault without an engine."""
+        if engine is None:
+            missing = "no engine to generate it, and probes.{} is missing"
+            return [Completion((), (), "", (), "", missing.format(name)) for _, name in asked]
+        requests = [self.request(trajectory, name, engine) for trajectory, name in asked]
+        sampling = Sampling(self.probe_tokens, temperature=0.0, stop=("</answer>",))
+        return engine.generate(requests, sampling) if requests else []
 
     def request(self, trajectory: Trajectory, name: str, engine: Engine) -> Request:
         """The masked context of o_r or o_e, prefilled from nothing (eq. 4).
@@ -140,10 +129,10 @@ class EviOmniReward(Reward):
         rationale: prompt with q and P, then <reason>r</reason><answer>; evidence: prompt with q and
         no passages, then <extract>e</extract><answer>. Everything inserted is neutralised.
         """
-        passages = _neutral(passages_shown(trajectory)) if name == "rationale" else []
         question = neutralise(trajectory.question.text).strip()
+        passages = _shown(trajectory) if name == "rationale" else ""
+        prompt = Message("user", fill(self.instruction, question=question, passages=passages))
         tag = _BODIES[name]
-        prompt = Message("user", fill(self.instruction, question, passages))
         lead = f"<{tag}>{neutralise(_written(trajectory, name))}</{tag}><answer>"
         tokens = [*engine.tokenizer.chat([prompt]), *engine.tokenizer.encode(lead)]
         return Request(tokens, messages=(prompt, Message("assistant", lead)))
@@ -170,9 +159,9 @@ def evidence_length(size: Lengths, gamma: float, omega: float) -> float:
 
 
 def lengths(trajectory: Trajectory, engine: Engine | None = None) -> Lengths:
-    """L_r, L_e and L_P: policy tokens where the episode has them and the engine can count the passages, else words."""
-    shown = passage_lines(_neutral(passages_shown(trajectory)))
-    fields = [_field(trajectory, name) for name in ("rationale", "evidence")]
+    """L_r, L_e and L_P: policy tokens if the episode has them and the engine counts the passages, else words."""
+    shown = _shown(trajectory)
+    fields = [_field(trajectory, name) for name in _BODIES]
     if engine is None or any(not s.ends for _, s in trajectory.policy_segments() if s.text):
         rationale, evidence = (len(field.text.split()) if field else 0 for field in fields)
         return Lengths(rationale, evidence, len(shown.split()))
@@ -181,6 +170,11 @@ def lengths(trajectory: Trajectory, engine: Engine | None = None) -> Lengths:
         for f in fields
     )
     return Lengths(rationale, evidence, len(engine.tokenizer.encode(shown)) if shown else 0)
+
+
+def _shown(trajectory: Trajectory) -> str:
+    """The passages as the episode shows them."""
+    return passage_lines(map(neutral_passage, passages_shown(trajectory)))
 
 
 def _field(trajectory: Trajectory, name: str) -> Field | None:
@@ -193,35 +187,18 @@ def _written(trajectory: Trajectory, name: str) -> str:
     return field.text.strip() if field else ""
 
 
-def _note(found: list[dict[str, str | None] | str], index: int, name: str, reply: Completion) -> None:
-    """Put one probe's answer where it belongs; a context without room is a missing measurement, not a wrong answer."""
-    answers = found[index]
-    if isinstance(answers, str):
-        return
-    if reply.fault:
-        found[index] = f"the answer from the {name} alone: {reply.fault}"
-    elif reply.stop == "context" and not reply.tokens:
-        found[index] = f"no room in the context for the answer from the {name} alone"
-    else:
-        answers[name] = _stated(reply.text)
+def _has_no_room(reply: Completion) -> bool:
+    """Whether the context was full before the first token: a missing measurement, not a wrong answer."""
+    return reply.stop == "context" and not reply.tokens
 
 
 def _stated(reply: str) -> str:
-    """The answer in a probe's output: the last <answer>, in which eq. 5 has it, else what comes before </answer>.
+    """The answer in a probe's output: the last <answer> of eq. 5, else the text before </answer>.
 
     The tag itself must not count as a word of the answer: "<answer> Paris </answer>" would have half the F1.
     """
     blocks = find_tags(reply, ("answer",))
     return (blocks[-1].body if blocks else reply.split("</answer>", 1)[0]).strip()
-
-
-def _neutral(passages: Sequence[Passage]) -> list[Passage]:
-    """As the episode shows them: no tag, no control token, no line of their own; done twice it changes nothing."""
-    return [replace(p, title=_line(p.title), text=_line(p.text)) for p in passages]
-
-
-def _line(text: str) -> str:
-    return " ".join(neutralise(text).split())
 
 
 def _sigmoid(x: float) -> float:

@@ -1,7 +1,7 @@
-"""Scripted gold trajectories for the warm start, played in the same world with the same retriever.
+"""Demonstrations: scripted gold trajectories for the warm start, played in the same world with the same retriever.
 
-A demonstration is a real episode whose turns are written by the protocol's own script instead of
-the model, so its layout is exactly what the policy will meet later.
+A demonstration is a real episode. The protocol's script writes its turns instead of the model, so its
+layout is exactly that of the policy's later episodes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from sleuth.types import Question, Trajectory
 def demonstrate(questions: Sequence[Question], world: World, wanted: int) -> tuple[list[Trajectory], int]:
     """Up to `wanted` well-formed demonstrations, and the number of questions that gave none.
 
-    A question gives none when its evidence is not found by its own gold searches, when the
-    episode does not fit the limits, or when the script breaks its own grammar.
+    A question gives none when its gold searches miss the evidence or the episode exceeds the limits.
     """
     kept: list[Trajectory] = []
     tried = 0
@@ -32,7 +31,7 @@ def demonstrate(questions: Sequence[Question], world: World, wanted: int) -> tup
 
 
 def _is_complete(trajectory: Trajectory) -> bool:
-    """Whether the script came to its own end: an answer, or a refusal where there is none."""
+    """Whether the script reached its own end: an answer, or a refusal where there is none."""
     wanted = "answered" if trajectory.question.answerable else "refused"
     return trajectory.ending == wanted and not trajectory.malformed and not trajectory.fault
 

@@ -7,6 +7,7 @@ newline, where a writer was killed.
 from __future__ import annotations
 
 import mmap
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,11 +42,7 @@ class TrajectoryReader:
         self._path = path
         size = path.stat().st_size
         self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        self._starts = [0]
-        end = self._map.find(b"\n")
-        while end >= 0:
-            self._starts.append(end + 1)
-            end = self._map.find(b"\n", end + 1)
+        self._starts = [0, *(end.end() for end in re.finditer(b"\n", self._map))]
 
     def __len__(self) -> int:
         return len(self._starts) - 1

@@ -1,4 +1,4 @@
-"""Transcripts produced elsewhere, as trajectories. Text only: they can be scored, not trained on."""
+"""Transcripts from other systems, as trajectories. Text only: they can be scored, not trained on."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from sleuth.types import Action, Author, Ending, Field, Hit, Passage, Question, 
 
 AUTHORS: dict[str, Author] = {"model": "policy", "environment": "world"}
 """The words of the transcript format for who wrote a segment."""
+_ENDINGS: dict[str, Ending] = {"answer": "answered", "refuse": "refused"}
 _BEGINNING = 8
-"""Words by which passages of one title are told apart where a result cuts them short."""
+"""Words that distinguish passages of one title where a result cuts them short."""
 
 
 def read_transcript(
     protocol: AgentProtocol, question: Question, segments: Sequence[tuple[str, str]]
 ) -> Trajectory:
-    """Read (by, text) pairs, `by` being "model" or "environment"; only the model's are searched for actions.
+    """A trajectory from (by, text) pairs; only texts by "model", not by "environment", are read for actions.
 
-    A text may come in pieces: see `join_pieces`. Which of the question's passages a result shows
-    is read off its text, as `shown_in` says. Raises RolloutError for an unknown author.
+    A text may come in pieces, see `join_pieces`; passages in results are found by `shown_in`.
+    Raises RolloutError for an unknown author.
     """
     for number, (by, _) in enumerate(segments):
         if by not in AUTHORS:
@@ -38,36 +39,29 @@ def read_transcript(
     turns: list[str] = []
     for by, text in join_pieces(protocol, segments):
         index = len(read)
-        hits = shown_in(text, question.passages) if by == "environment" else ()
-        read.append(Segment(AUTHORS[by], text, hits=hits))
-        if by == "model":
-            turns.append(text)
-            action = Action(*protocol.decide(question, turns), index)
-            if action.kind == "backtrack":
-                search = last_search(read, actions)
-                if search is None:
-                    action = Action("invalid", NOTHING_TO_DROP, index)
-                else:
-                    read = drop(read, search)
-            actions.append(action)
-            fields.extend(
-                Field(t.name, t.body, index, t.start, t.end) for t in find_tags(text, protocol.tags)
-            )
-    last = actions[-1].kind if actions else "invalid"
-    endings: dict[str, Ending] = {"answer": "answered", "refuse": "refused"}
-    trajectory = Trajectory(
-        question, tuple(read), tuple(actions), tuple(fields), ending=endings.get(last, "steps")
-    )
+        if by == "environment":
+            read.append(Segment("world", text, hits=shown_in(text, question.passages)))
+            continue
+        read.append(Segment("policy", text))
+        turns.append(text)
+        action = Action(*protocol.decide(question, turns), index)
+        if action.kind == "backtrack" and (search := last_search(read, actions)) is not None:
+            read = drop(read, search)
+        elif action.kind == "backtrack":
+            action = Action("invalid", NOTHING_TO_DROP, index)
+        actions.append(action)
+        fields.extend(Field(t.name, t.body, index, t.start, t.end) for t in find_tags(text, protocol.tags))
+    ending = _ENDINGS.get(actions[-1].kind, "steps") if actions else "steps"
+    trajectory = Trajectory(question, tuple(read), tuple(actions), tuple(fields), ending=ending)
     return replace(trajectory, malformed=protocol.check(trajectory))
 
 
 def join_pieces(protocol: AgentProtocol, segments: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The segments with what was cut joined again, as an episode of ours would hold them.
+    """The segments with cut texts joined again, as an episode of ours would hold them.
 
-    Whatever the environment says in a row is one text. A turn of the model goes on until one of
-    the protocol's stop strings, or until the environment speaks: else a tag that is cut in two
-    would be lost, and every piece count as a step. Where turns count by their number (`decide`
-    looks at earlier ones), every segment is a turn.
+    Consecutive environment texts are one text. A turn of the model ends at one of the protocol's stop
+    strings, or where the environment writes: otherwise a tag cut in two would be lost, and every piece
+    would count as a step. Where `decide` looks at earlier turns, every segment is a turn.
     """
     by_number = type(protocol).decide is not AgentProtocol.decide
     for by, run in groupby(segments, key=lambda segment: segment[0]):
@@ -79,7 +73,7 @@ def join_pieces(protocol: AgentProtocol, segments: Sequence[tuple[str, str]]) ->
 
 
 def _turns(protocol: AgentProtocol, texts: Sequence[str]) -> list[str]:
-    """Pieces the model wrote in a row, as turns; white space behind a finished turn belongs to it."""
+    """Consecutive pieces by the model, as turns; white space after a finished turn belongs to it."""
     turns = [""]
     for text in texts:
         if text.strip() and _is_finished(protocol, turns[-1]):
@@ -90,7 +84,7 @@ def _turns(protocol: AgentProtocol, texts: Sequence[str]) -> list[str]:
 
 
 def _is_finished(protocol: AgentProtocol, turn: str) -> bool:
-    """Whether a stop string ended the turn: it stands at its end, or behind an action."""
+    """Whether a stop string ended the turn: at its end, or after an action."""
     if not any(stop in turn for stop in protocol.stops):
         return False
     return turn.rstrip().endswith(tuple(protocol.stops)) or protocol.read(turn).kind != "invalid"
@@ -99,10 +93,9 @@ def _is_finished(protocol: AgentProtocol, turn: str) -> bool:
 def shown_in(text: str, passages: Sequence[Passage]) -> tuple[Hit, ...]:
     """The passages that a result shows: by "(Title: …)" where the result names titles, or by their text.
 
-    Titles count only where they are marked as such: a title such as "France" also occurs inside
-    other passages. They may stand in quotation marks, as in Search-R1's corpus. Of passages that
-    share a title, those whose text is shown at least in its beginning. What a shown passage quotes
-    names nothing: one that says "(Title: France)" does not show France.
+    Only marked titles count: a title such as "France" also occurs inside other passages. They may be
+    quoted, as in Search-R1's corpus. Among passages of one title, the beginning of the text decides.
+    A title inside a shown passage does not count: "(Title: France)" there does not show France.
     """
     flat = " ".join(text.split())
     words = normalise(flat)

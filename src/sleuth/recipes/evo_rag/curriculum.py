@@ -54,7 +54,7 @@ class Curriculum(Checked):
     """κ."""
 
     needed: ClassVar[tuple[str, ...]] = PARTS
-    """What a curriculum in JSON must name: a weight left out by mistake would silently be Table 1's."""
+    """Keys that a curriculum in JSON must have: a weight left out by mistake would silently be Table 1's."""
 
     def progress(self, step: int) -> float:
         """p(t) = t / T_max for step t = 1, 2, …; 1 from the last step on."""

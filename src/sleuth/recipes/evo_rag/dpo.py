@@ -19,12 +19,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from sleuth.algorithms.base import Algorithm, Companion, Loss, TokenBatch
+from sleuth.algorithms.base import Algorithm, Companion
 from sleuth.checked import NonNegativeFloat, Positive, PositiveFloat
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
-from sleuth.recipes.evo_rag.pairs import best_pair, candidates_of
-from sleuth.recipes.evo_rag.siblings import branch
+from sleuth.recipes.evo_rag.siblings import best_pair, branch, candidates_of
 from sleuth.rollouts.run import OnDone
 from sleuth.scale import Scale
 from sleuth.types import Question, Signal, Trajectory
@@ -45,7 +44,7 @@ class DPO(Algorithm):
     model_margin: NonNegativeFloat = 0.3
     """Δ, least difference of returns of a pair that the preference model learns from."""
     preference: Literal["return", "reward_model"] = "return"
-    """What ranks the policy's pairs: the branches' returns, or the mean of the preference model's heads."""
+    """Ranking of the policy's pairs: by the branches' returns, or by the mean of the preference model's heads."""
     update_pairs: Positive = 64
     """Pairs per optimiser step of the policy (the paper's effective batch)."""
     head_lr: NonNegativeFloat = 1e-3
@@ -81,7 +80,7 @@ class DPO(Algorithm):
     def collect(
         self, questions: Sequence[Question], world: World, *, seed: int, width: int, on_done: OnDone
     ) -> list[list[Trajectory]]:
-        """Siblings of every state that one episode a question visits; see siblings.branch."""
+        """Siblings of every state that one episode per question visits; see siblings.branch."""
         return branch(questions, world, self.group_size, seed=seed, width=width, on_done=on_done)
 
     def signals(
@@ -124,15 +123,8 @@ class DPO(Algorithm):
         return weighed, figures
 
     def normaliser(self, signals: Sequence[Signal]) -> float:
-        """Pairs of the update, at least 1."""
+        """Pairs of the update, at least 1: with the weights of `weigh`, `loss` has the mean DPO loss's gradient."""
         return max(1.0, len(signals) / 2)
-
-    def loss(self, batch: TokenBatch, normaliser: float) -> Loss:
-        """−Σ w log π / pairs: with the weights of `weigh` its gradient is that of the mean DPO loss."""
-        from sleuth.algorithms import objectives
-
-        per_token = -batch.weights_N_T * objectives.where_masked(batch.logprobs_N_T, batch.mask_N_T)
-        return Loss(objectives.aggregate(per_token, batch.mask_N_T, "token", normaliser), {})
 
 
 def signals_of(pairs: Sequence[tuple[Trajectory, Trajectory]]) -> list[Signal]:

@@ -2,7 +2,7 @@
 
 Ji et al., "Curriculum-Guided Reinforcement Learning for Efficient Multi-Hop Retrieval-Augmented
 Generation". Step rewards §3.2, preference model §3.3, DPO §3.4, curriculum §3.5 and §3.6; the
-ablations and the CPU scale are in evo_rag_variants. What the paper leaves open is marked "ours".
+ablations and the CPU scale are in variants. Settings that the paper leaves open are marked "ours".
 """
 
 from sleuth.encoders.minilm import MiniLM

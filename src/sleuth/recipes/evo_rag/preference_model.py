@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pad_sequence
 from sleuth.algorithms.base import Companion
 from sleuth.errors import TrainingError
 from sleuth.recipes.evo_rag.dpo import DPO
-from sleuth.recipes.evo_rag.pairs import Candidate, all_pairs, candidates_of
+from sleuth.recipes.evo_rag.siblings import Candidate, all_pairs, candidates_of
 from sleuth.scale import Scale
 from sleuth.training.policy import Policy
 from sleuth.types import Trajectory

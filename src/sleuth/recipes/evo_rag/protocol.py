@@ -16,13 +16,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sleuth.episodes.protocol import AgentProtocol
-from sleuth.episodes.record import Decision, Record
+from sleuth.episodes.record import Decision
 from sleuth.episodes.tags import find_tags
 from sleuth.protocols.demonstration import Script, write_turn
 from sleuth.protocols.search_tags import SearchTags, outside
 from sleuth.types import Hit, Question, Segment, Trajectory
 
 BACKTRACK = "<backtrack/>"
+# Reason of a demonstrated refusal, and thought of a demonstrated backtrack.
+UNANSWERABLE, USELESS = "The documents do not answer this.", "These documents do not help."
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,6 @@ class EvoRAG(AgentProtocol):
     """Reply to a turn without exactly one action that can be carried out; "" ends the episode."""
     backtrack_message: str = "\n\n(the last search was dropped)\n\n"
     """Reply to a backtrack."""
-    unanswerable: str = "The documents do not answer this."
-    """Reason of a demonstrated refusal."""
-    useless: str = "These documents do not help."
-    """Thought of a demonstrated backtrack."""
     detours: float = 0.0
     """Share of demonstrations that first search for the whole question and, if that fails, backtrack."""
     script: Script = field(default_factory=Script)
@@ -48,20 +46,6 @@ class EvoRAG(AgentProtocol):
     stops = ("</search>", BACKTRACK, "</answer>", "</refuse>")
     refuses = True
 
-    async def play(self, record: Record) -> None:
-        """Search, take searches back, and end with an answer or a refusal."""
-        if record.is_new:
-            record.prompt((), lambda shown: self.prompt(record.question, shown))
-        while record.is_open:
-            await record.sample(self.stops)
-            match record.act(self.read(record.turns[-1])):
-                case Decision("search", query):
-                    record.show(await record.search(query), self.show)
-                case Decision("backtrack"):
-                    record.reply(self.backtrack_message)
-                case Decision("invalid"):
-                    record.reply(self.invalid_message)
-
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
         """One user turn: the instruction and the question."""
         return SearchTags(self.instruction).prompt(question, hits)
@@ -69,6 +53,10 @@ class EvoRAG(AgentProtocol):
     def show(self, hits: Sequence[Hit]) -> str:
         """Numbered passages, one a line, inside <information>."""
         return SearchTags(self.instruction).show(hits)
+
+    def reply_to(self, kind: str) -> str:
+        """The reply to a backtrack or an invalid action."""
+        return self.backtrack_message if kind == "backtrack" else super().reply_to(kind)
 
     def read(self, text: str) -> Decision:
         """The turn's one action; invalid with the reason if there is none, more than one, or an empty one."""
@@ -126,19 +114,19 @@ class EvoRAG(AgentProtocol):
                 return f"<think>{self._plan(question)}</think><search>{question.text}</search>"
             found = {hit.passage.id for hit in shown[0]}
             if found and question.hops[0].passage_id not in found:
-                return f"<think>{self.useless}</think>{BACKTRACK}"
+                return f"<think>{USELESS}</think>{BACKTRACK}"
             shown = shown if found else shown[1:]
         return write_turn(self.script, "", question, shown)
 
     def _refuse(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str:
         """Follow what hops there are, or search for the whole question; then refuse."""
         if question.hops and len(shown) < len(question.hops):
-            turn = write_turn(self.script, "", replace(question, answers=(self.unanswerable,)), shown)
+            turn = write_turn(self.script, "", replace(question, answers=(UNANSWERABLE,)), shown)
             if turn is not None:
                 return turn
         if not shown:
             return f"<think>{self._plan(question)}</think><search>{question.text}</search>"
-        return f"<think>{self.useless}</think><refuse>{self.unanswerable}</refuse>"
+        return f"<think>{USELESS}</think><refuse>{UNANSWERABLE}</refuse>"
 
     def _plan(self, question: Question) -> str:
         return self.script.plan.format(need=question.text.rstrip("?"))

@@ -10,7 +10,7 @@ r_ans = ½ (EM + F1) at the answer. R = Σ_t Σ_k w_k(t) r_k(s_t, a_t).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
@@ -21,14 +21,18 @@ from sleuth.encoders.minilm import MiniLM
 from sleuth.engines.base import Engine
 from sleuth.episodes.record import NOTHING_TO_DROP
 from sleuth.errors import ConfigError
-from sleuth.judges.base import YesNoJudge
+from sleuth.judges.base import YesNoJudge, yes_or_no
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
 from sleuth.recipes.evo_rag.curriculum import PARTS, Curriculum, Part
-from sleuth.recipes.evo_rag.sufficiency import Evidence, by_gold, by_judge
 from sleuth.rewards.base import Reward
 from sleuth.scale import Scale
-from sleuth.types import Action, Hit, Score, StepScore, Trajectory
+from sleuth.types import Action, Hit, Question, Score, StepScore, Trajectory
 
+# EVO-RAG, §3.2, asks ChatGPT-4o for enough_evidence ∈ {yes, no}; the wording is ours.
+JUDGE_PROMPT = (
+    "Question: {question}\n\nDocuments:\n{documents}\n\n"
+    "Do these documents hold enough evidence to answer the question? Reply with yes or no only."
+)
 FREE_UNTIL = 0.3
 """Progress p from which on an overlapping search is penalised (r_act)."""
 
@@ -40,13 +44,13 @@ class EvoRAGReward(Reward):
     curriculum: Curriculum = field(default_factory=Curriculum)
     """Weights by stage and step."""
     parts: Annotated[tuple[Part, ...], Meta(min_length=1)] = PARTS
-    """Which step rewards count; the others weigh 0 (the ablations of Tables 5 and 6)."""
+    """Step rewards that count; the others weigh 0 (the ablations of Tables 5 and 6)."""
     encoder: Encoder = field(default_factory=MiniLM)
     """Embeds sub-queries for r_dup."""
     judge: YesNoJudge | None = None
     """Verifies refusals; None = the gold documents do."""
     rule: str = "default"
-    """Whose official answer rules apply to r_ans: a data set's name, such as "hotpotqa"."""
+    """Official answer rules of r_ans: a data set's name, such as "hotpotqa"."""
 
     by_step: ClassVar[bool] = True
 
@@ -59,10 +63,7 @@ class EvoRAGReward(Reward):
         """Parts: each step reward's weighted sum over the steps; steps: raw values and weights."""
         overlaps = self._overlaps(trajectories)
         verdicts = self._verdicts(trajectories)
-        return [
-            self._score(trajectory, overlap, enough)
-            for trajectory, overlap, enough in zip(trajectories, overlaps, verdicts, strict=True)
-        ]
+        return [self._score(*each) for each in zip(trajectories, overlaps, verdicts, strict=True)]
 
     def stages(self) -> Sequence[Reward]:
         """The reward of Discovery, then of Refinement (§3.5)."""
@@ -85,7 +86,7 @@ class EvoRAGReward(Reward):
             return Score(math.nan, {}, fault)
         steps = []
         for number, action in enumerate(trajectory.actions, 1):
-            raw = self._raw(trajectory, number, action, overlaps.get(number), bool(enough.get(number)))
+            raw = self._raw(trajectory, number, action, overlaps.get(number, 0.0), bool(enough.get(number)))
             weights = self.curriculum.weights(number)
             used = {part: weights[part] if part in self.parts else 0.0 for part in PARTS}
             steps.append(StepScore(action.kind, raw, used))
@@ -94,18 +95,16 @@ class EvoRAGReward(Reward):
         return Score(math.fsum(step.total for step in steps), sums, steps=tuple(steps))
 
     def _raw(
-        self, trajectory: Trajectory, step: int, action: Action, overlap: float | None, enough: bool
+        self, trajectory: Trajectory, step: int, action: Action, overlap: float, enough: bool
     ) -> dict[str, float]:
-        """r_k(s_t, a_t) of every part. `overlap` is max cos, None unless this is a later search."""
-        is_search, is_refusal = action.kind == "search", action.kind == "refuse"
+        """r_k(s_t, a_t) of every part. `overlap` is max cos, 0 unless this is a later search."""
         is_late = self.curriculum.progress(step) >= FREE_UNTIL
-        is_repeated = overlap is not None and overlap > 0
         return {
-            "retrieval": retrieval_bonus(trajectory, action) if is_search else 0.0,
-            "retrieval_action": -1.0 if is_search and is_late and is_repeated else 0.0,
-            "overlap": 0.0 - overlap if overlap is not None else 0.0,
+            "retrieval": retrieval_bonus(trajectory, action) if action.kind == "search" else 0.0,
+            "retrieval_action": -1.0 if is_late and overlap > 0 else 0.0,
+            "overlap": 0.0 - overlap,
             "backtrack": -1.0 if is_backtrack(action) else 0.0,
-            "refusal": (-1.0 if enough else 1.0) if is_refusal else 0.0,
+            "refusal": (-1.0 if enough else 1.0) if action.kind == "refuse" else 0.0,
             "step": -1.0,
             "answer": self._correctness(trajectory, action) if action.kind == "answer" else 0.0,
         }
@@ -114,11 +113,11 @@ class EvoRAGReward(Reward):
         """r_ans = ½ (EM + F1), for the answer that ends the episode."""
         if action != trajectory.actions[-1]:
             return 0.0
-        golds, rules = golds_of(trajectory.question), rules_for(self.rule)
-        return (exact_match(action.text, golds, rules) + f1(action.text, golds, rules)) / 2
+        golds = golds_of(trajectory.question)
+        return (exact_match(action.text, golds, self.rule) + f1(action.text, golds, self.rule)) / 2
 
     def _gold_fault(self, trajectory: Trajectory) -> str:
-        """Why what the question knows of its gold documents cannot score a search or a refusal, or ""."""
+        """Why the question's gold documents cannot score a search or a refusal, or ""."""
         question = trajectory.question
         searched = "retrieval" in self.parts and trajectory.searches > 0
         has_refusal = any(action.kind == "refuse" for action in trajectory.actions)
@@ -134,40 +133,39 @@ class EvoRAGReward(Reward):
         return f"gold_ids: {lost[0]!r} points to no passage of the question" if lost else ""
 
     def _overlaps(self, trajectories: Sequence[Trajectory]) -> list[dict[int, float]]:
-        """Of each trajectory: step → the largest cosine of its query with an earlier one; the first has none."""
+        """For each trajectory: step → largest cosine of its query with an earlier one; the first query has none."""
         searches = [
             [(number, a.text) for number, a in enumerate(t.actions, 1) if a.kind == "search"]
             for t in trajectories
         ]
-        queries = [text for found in searches if len(found) > 1 for _, text in found]
+        queries = dict.fromkeys(text for found in searches if len(found) > 1 for _, text in found)
         if not queries:
             return [{} for _ in trajectories]
-        index = {text: i for i, text in enumerate(dict.fromkeys(queries))}
+        index = {text: row for row, text in enumerate(queries)}
         vectors = self.encoder.encode(list(index))
-        overlaps = []
-        for found in searches:
+        overlaps: list[dict[int, float]] = [{} for _ in trajectories]
+        for own, found in zip(overlaps, searches, strict=True):
             rows = [index.get(text, 0) for _, text in found]
-            overlaps.append(
-                {
-                    number: float((vectors[rows[:i]] @ vectors[rows[i]]).max())
-                    for i, (number, _) in enumerate(found)
-                    if i
-                }
-            )
+            for i, (number, _) in enumerate(found[1:], 1):
+                own[number] = float((vectors[rows[:i]] @ vectors[rows[i]]).max())
         return overlaps
 
     def _verdicts(self, trajectories: Sequence[Trajectory]) -> list[dict[int, bool | str]]:
-        """Of each trajectory: step of a refusal → whether the evidence was enough, or why nobody knows."""
+        """For each trajectory: step of a refusal → whether the evidence was enough, or why that is unknown."""
         refusals = [
-            (i, number, Evidence(t.question, found_before(t, a)))
+            (i, number, t.question, found_before(t, a))
             for i, t in enumerate(trajectories)
             for number, a in enumerate(t.actions, 1)
             if a.kind == "refuse" and "refusal" in self.parts
         ]
-        evidence = [item for _, _, item in refusals]
-        verdicts = [*map(by_gold, evidence)] if self.judge is None else by_judge(self.judge, evidence)
+        verdicts: Sequence[bool | str]
+        if self.judge is None:
+            verdicts = [is_enough(question, hits) for *_, question, hits in refusals]
+        else:
+            prompts = [judge_prompt(question, hits) for *_, question, hits in refusals]
+            verdicts = yes_or_no(self.judge, prompts, "a refusal")
         answers: list[dict[int, bool | str]] = [{} for _ in trajectories]
-        for (i, number, _), verdict in zip(refusals, verdicts, strict=True):
+        for (i, number, *_), verdict in zip(refusals, verdicts, strict=True):
             answers[i][number] = verdict
         return answers
 
@@ -185,6 +183,21 @@ def retrieval_bonus(trajectory: Trajectory, search: Action) -> float:
     return 1.0 if gold & shown else -1.0
 
 
+def is_enough(question: Question, hits: Iterable[Hit]) -> bool:
+    """Whether every gold document was found; without gold documents, whether the question has an answer."""
+    return question.answerable and set(question.gold_ids) <= {hit.passage.id for hit in hits}
+
+
+def judge_prompt(question: Question, hits: Iterable[Hit]) -> str:
+    """The prompt of the refusal verifier: the question and each document once, on a line of its own."""
+    passages = {hit.passage.id: hit.passage for hit in hits}
+    lines = [f"{i}. {p.title}: {p.text}" for i, p in enumerate(passages.values(), 1)]
+    return JUDGE_PROMPT.format(question=question.text, documents="\n".join(lines) or "(none)")
+
+
 def found_before(trajectory: Trajectory, action: Action) -> tuple[Hit, ...]:
-    """Every passage shown before an action, dropped ones included."""
+    """Every passage shown before an action, dropped ones included.
+
+    Otherwise dropping good evidence and then refusing would earn the reward for honesty.
+    """
     return tuple(hit for segment in trajectory.segments[: action.segment] for hit in segment.hits)

@@ -1,6 +1,7 @@
 """EVO-RAG's schedules and ablations, the paper's recipe with one thing changed (Tables 4 to 6), and its CPU scale."""
 
 from dataclasses import replace
+from typing import Any
 
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.encoders.sentence import SentenceEncoder
@@ -12,36 +13,31 @@ from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.hybrid import Hybrid
 
 
-def _with(name: str, **changes: object) -> Recipe:
-    """The paper's recipe with another reward."""
-    return PAPER.but(name=f"evo-rag/{name}", reward=replace(REWARD, **changes))  # type: ignore[arg-type]
+def _with(reward: dict[str, dict[str, Any]]) -> dict[str, Recipe]:
+    """The paper's recipe with other settings of its reward, by name."""
+    return {n: PAPER.but(name=f"evo-rag/{n}", reward=replace(REWARD, **c)) for n, c in reward.items()}
 
 
-RISING = replace(CURRICULUM, retrieval_action=(0.4, 0.8, 1.2))  # §3.2's text, against Table 1
-SCHEDULES = {
-    "no-reward": _with("no-reward", curriculum=replace(CURRICULUM, schedule="none"), parts=("answer",)),
-    "two-stage": _with("two-stage", curriculum=replace(CURRICULUM, schedule="two-stage")),
-    "rising-action-penalty": _with("rising-action-penalty", curriculum=RISING),
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "no-reward": {"curriculum": replace(CURRICULUM, schedule="none"), "parts": ("answer",)},
+    "two-stage": {"curriculum": replace(CURRICULUM, schedule="two-stage")},
+    # §3.2's text, against Table 1
+    "rising-action-penalty": {"curriculum": replace(CURRICULUM, retrieval_action=(0.4, 0.8, 1.2))},
 }  # Table 4
+SINGLE = ("backtrack", "refusal", "retrieval", "step", "overlap")  # Table 5
 COMBINATIONS = {
     "best-2": ("backtrack", "answer"),
     "best-3": ("backtrack", "answer", "overlap"),
     "exploration-heavy": ("retrieval", "overlap"),
     "efficiency-heavy": ("backtrack", "step"),
 }  # Table 6
-SINGLE = ("backtrack", "refusal", "retrieval", "step", "overlap")  # Table 5
-ABLATIONS = {f"{part}-only": _with(f"{part}-only", parts=(part,)) for part in SINGLE} | {
-    name: _with(name, parts=parts) for name, parts in COMBINATIONS.items()
-}
-AS_PRINTED = PAPER.but(
-    name="evo-rag/reference-free", algorithm=replace(ALGORITHM, reference_free=True)
-)  # §3.4's formula has no reference policy
+PARTS = {f"{part}-only": (part,) for part in SINGLE} | COMBINATIONS
+# §3.4's formula has no reference policy.
+AS_PRINTED = PAPER.but(name="evo-rag/reference-free", algorithm=replace(ALGORITHM, reference_free=True))
+# §4.1 names BGE without a size.
+RRF = PAPER.but(name="evo-rag/rrf", retriever=Hybrid(encoder=SentenceEncoder("bge-base-en-v1.5")))
 
-RRF = PAPER.but(
-    name="evo-rag/rrf", retriever=Hybrid(encoder=SentenceEncoder("bge-base-en-v1.5"))
-)  # §4.1 names BGE without a size
-
-# Two CPU cores and SmolLM2-135M: a short instruction, four steps, queries compared by their words.
+# Two CPU cores and SmolLM2-135M: a short instruction, five steps, queries compared by their words.
 CPU = PAPER.but(
     name="evo-rag/cpu",
     variant="cpu",
@@ -75,8 +71,8 @@ CPU = PAPER.but(
 
 RECIPES = {
     "paper": PAPER,
-    **SCHEDULES,
-    **ABLATIONS,
+    **_with(SCHEDULES),
+    **_with({name: {"parts": parts} for name, parts in PARTS.items()}),
     "reference-free": AS_PRINTED,
     "rrf": RRF,
     "cpu": CPU,

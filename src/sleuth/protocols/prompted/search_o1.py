@@ -1,10 +1,10 @@
-"""Search-o1: reasoning that searches by itself; what is found is condensed apart from the reasoning.
+"""Search-o1: reasoning that searches by itself; results are condensed in a context apart from the reasoning.
 
     prompt  … Question: …
     policy  … <|begin_search_query|>capital of Peru<|end_search_query|>
-    prompt  reasoning so far, query, passages                              a context of its own
+    prompt  reasoning so far, query, passages                              a new context
     policy  Lima is the capital …                                          reason-in-documents
-    prompt  … Question: … │ the first turn │ the condensed result          the reasoning goes on
+    prompt  … Question: … │ the first turn │ the condensed result          the reasoning continues
     policy  … \\boxed{Lima}
 
 Source: Li et al. 2025, §3 (agentic search, Reason-in-Documents) and the released prompts for the
@@ -19,8 +19,7 @@ from dataclasses import dataclass
 
 from sleuth.checked import NonNegative
 from sleuth.episodes.record import Decision
-from sleuth.protocols.eviomni import passage_lines
-from sleuth.protocols.fresh_contexts import FreshContexts
+from sleuth.protocols.prompted.fresh_contexts import FreshContexts
 from sleuth.text import neutralise
 from sleuth.types import Hit, Question, Trajectory
 
@@ -52,7 +51,6 @@ class SearchO1(FreshContexts):
     max_searches: NonNegative = 10
     """Most searches; scale.max_steps must be at least 2·max_searches + 1."""
 
-    tags = ()
     stops = (QUERY[1],)
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
@@ -81,32 +79,26 @@ class SearchO1(FreshContexts):
         return decision
 
     def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
-        """What was just found, to be condensed; after that, no passage."""
+        """The latest hits, to be condensed; none for the reasoning."""
         return shown[-1] if len(turns) % 2 and shown else ()
 
     def next_prompt(
         self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
     ) -> tuple[tuple[str, str], ...]:
-        """Passages to condense, or the reasoning with the condensed results in their places."""
+        """Passages to condense, or the reasoning with a condensed result after each search."""
         if len(turns) % 2:
             reasoning = "\n".join(turns[::2])
-            parts = [
-                self.digest_instruction,
-                f"Reasoning so far:\n{neutralise(reasoning).strip()}",
-                f"Query: {neutralise(self.read(turns[-1]).text)}",
-                f"Passages:\n{self.show(hits) or 'Nothing was found.'}",
-            ]
-            return (("user", "\n\n".join(parts)),)
+            text = (
+                f"{self.digest_instruction}\n\nReasoning so far:\n{neutralise(reasoning).strip()}\n\n"
+                f"Query: {neutralise(self.read(turns[-1]).text)}\n\nPassages:\n{self.show(hits) or 'Nothing was found.'}"
+            )
+            return (("user", text),)
         history = list(self.prompt(question))
         for number, (reasoning, digest) in enumerate(zip(turns[::2], turns[1::2], strict=True), 1):
             left = "" if number < self.max_searches else "\nNo searches are left: finish with the answer."
             result = f"{RESULT[0]}{neutralise(_information(digest))}{RESULT[1]}{left}"
             history += [("assistant", reasoning), ("user", result)]
         return tuple(history)
-
-    def show(self, hits: Sequence[Hit]) -> str:
-        """Numbered passages, one a line."""
-        return passage_lines([hit.passage for hit in hits])
 
     def check(self, trajectory: Trajectory) -> str:
         """ "" if the policy came to a boxed answer without a turn that could not be read."""
@@ -115,7 +107,7 @@ class SearchO1(FreshContexts):
 
 
 def _information(digest: str) -> str:
-    """What follows the last "Final Information", or the whole reply without it; never empty."""
+    """The text after the last "Final Information", or the whole reply without it; never empty."""
     body = digest.rpartition(INFORMATION)[2]
     return " ".join(body.split()).strip("*: ") or NOTHING
 

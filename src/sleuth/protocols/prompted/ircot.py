@@ -1,4 +1,4 @@
-"""IRCoT: every sentence of the reasoning is the next search; a reader then answers from all that was found.
+"""IRCoT: every sentence of the reasoning is the next search; a reader then answers from all passages.
 
     prompt  passages of the question … Question: … Reasoning so far: (none)
     policy  The film was made by Ann.                       its first sentence is the next search
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from sleuth.checked import Positive
 from sleuth.episodes.record import Decision
-from sleuth.protocols.direct import ChainOfThought
-from sleuth.protocols.fresh_contexts import FreshContexts
-from sleuth.protocols.reasoning import first_sentence, states_answer
+from sleuth.protocols.prompted.direct import ChainOfThought
+from sleuth.protocols.prompted.fresh_contexts import FreshContexts
+from sleuth.protocols.prompted.reasoning import first_sentence, states_answer
 from sleuth.text import neutralise
 from sleuth.types import Hit, Question
 
@@ -49,7 +49,7 @@ class IRCoT(FreshContexts, ChainOfThought):
         return self.next_prompt(question, hits, ())
 
     def decide(self, question: Question, turns: Sequence[str]) -> Decision:
-        """A search with the sentence just written; "reasoned" once the reasoning is at its end; the reader's answer."""
+        """A search with the latest sentence; "reasoned" at the end of the reasoning; then the reader's answer."""
         if self._is_reasoned(turns[:-1]):
             return self.read(turns[-1])
         sentence = first_sentence(turns[-1])
@@ -67,14 +67,11 @@ class IRCoT(FreshContexts, ChainOfThought):
         if self._is_reasoned(turns):
             return ChainOfThought.prompt(self, question, hits)
         reasoning = " ".join(neutralise(first_sentence(turn)) for turn in turns) or "(none)"
-        parts = [
-            self.step_instruction,
-            self.show(hits),
-            f"Question: {question.text}\nReasoning so far: {reasoning}\nNext sentence:",
-        ]
+        state = f"Question: {question.text}\nReasoning so far: {reasoning}\nNext sentence:"
+        parts = [self.step_instruction, self.show(hits), state]
         return (("user", "\n\n".join(part for part in parts if part)),)
 
     def _is_reasoned(self, turns: Sequence[str]) -> bool:
-        """Whether these turns hold the whole reasoning: enough sentences, an answer, or nothing more to say."""
+        """Whether these turns are the whole reasoning: enough sentences, an answer, or an empty sentence."""
         sentences = [first_sentence(turn) for turn in turns]
         return len(turns) >= self.max_sentences or any(states_answer(s) or not s for s in sentences)

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 from sleuth.checked import Positive
 from sleuth.episodes.record import Decision
-from sleuth.protocols.direct import ChainOfThought
-from sleuth.protocols.fresh_contexts import FreshContexts
+from sleuth.protocols.prompted.direct import ChainOfThought
+from sleuth.protocols.prompted.fresh_contexts import FreshContexts
 from sleuth.types import Hit, Question
 
 
 @dataclass(frozen=True)
 class IterRetGen(FreshContexts, ChainOfThought):
-    """Retrieve and reason in alternation; the number of rounds is fixed beforehand."""
+    """Retrieval and reasoning in alternation, for a fixed number of rounds."""
 
     instruction: str = (
         "Answer the question with the help of the passages. Think step by step, in short sentences. "
@@ -34,7 +34,7 @@ class IterRetGen(FreshContexts, ChainOfThought):
     retrieves_first = True
 
     def decide(self, question: Question, turns: Sequence[str]) -> Decision:
-        """A search with what was just written, up to the last round; then the answer."""
+        """A search with the latest turn and the question; in the last round the answer."""
         if len(turns) >= self.rounds:
             return self.read(turns[-1])
         return Decision("search", " ".join(f"{turns[-1]} {question.text}".split()))

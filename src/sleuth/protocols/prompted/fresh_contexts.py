@@ -1,20 +1,21 @@
-"""FreshContexts: protocols that write every turn in a context of its own."""
+"""FreshContexts: protocols that write every turn in a new context."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
 
+from sleuth.episodes.passages import neutral_hit
 from sleuth.episodes.protocol import AgentProtocol
-from sleuth.episodes.record import Record, neutral_hit
+from sleuth.episodes.record import Record
 from sleuth.types import Hit, Question
 
 
 class FreshContexts(AgentProtocol):
-    """An episode that opens a new context after every turn; the model sees nothing of the old one."""
+    """An episode that opens a new context for every turn; the model sees nothing of the earlier ones."""
 
     async def play(self, record: Record) -> None:
-        """Prompt, sample, search if asked to, and prompt anew, until the answer."""
+        """Prompt, sample, search if the turn asks for it, and prompt again, until the answer."""
         question = record.question
         hits = await record.search(question.text) if self.retrieves_first else []
         record.prompt(hits, lambda shown: self.prompt(question, shown))
@@ -25,9 +26,8 @@ class FreshContexts(AgentProtocol):
                 return
             if decision.kind == "search":
                 record.shown.append(tuple(map(neutral_hit, await record.search(decision.text))))
-            turns = record.turns
-            passages = self.passages(turns, record.shown)
-            record.prompt(passages, lambda shown, turns=turns: self.next_prompt(question, shown, turns))  # type: ignore[misc]
+            passages = self.passages(record.turns, record.shown)
+            record.prompt(passages, lambda shown: self.next_prompt(question, shown, record.turns))
 
     @abstractmethod
     def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
@@ -36,5 +36,5 @@ class FreshContexts(AgentProtocol):
     def next_prompt(
         self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
     ) -> tuple[tuple[str, str], ...]:
-        """Chat turns of the next context; what they quote of `turns` can no longer act."""
+        """Chat turns of the next context; quotations from `turns` are neutralised."""
         return self.prompt(question, hits)

@@ -21,8 +21,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from sleuth.episodes.record import Decision
-from sleuth.protocols.eviomni import passage_lines
-from sleuth.protocols.fresh_contexts import FreshContexts
+from sleuth.protocols.prompted.fresh_contexts import FreshContexts
 from sleuth.text import neutralise, normalise
 from sleuth.types import Hit, Question, Trajectory
 
@@ -32,12 +31,11 @@ _DONE = "[DONE]"
 
 @dataclass(frozen=True)
 class SuRe(FreshContexts):
-    """Summarised retrieval; every turn has a context of its own."""
+    """Summarised retrieval: every turn has a new context."""
 
     candidates: Annotated[int, Meta(ge=1, le=26)] = 2
     """Most candidate answers (K), one per letter; scale.max_steps must be at least 1 + 2K + K(K − 1)."""
 
-    tags = ()
     stops = (_DONE,)
     retrieves_first = True
 
@@ -51,12 +49,12 @@ class SuRe(FreshContexts):
         return (("user", f"{ask}\n\n{self.show(hits)}\n\nQuestion: {question.text}\nAnswers:"),)
 
     def read(self, text: str) -> Decision:
-        """The candidates of a first turn, which is all that can be said of a turn by itself."""
+        """The candidates of a first turn; later turns are read by `decide`, which knows their number."""
         found = self.candidates_in(text)
         return Decision("candidates", "; ".join(found)) if found else Decision("invalid", "no candidates")
 
     def decide(self, question: Question, turns: Sequence[str]) -> Decision:
-        """Candidates, then summaries, verdicts and preferences; the last of them brings the answer."""
+        """Candidates, then summaries, verdicts and preferences; the last preference decides the answer."""
         found = self.candidates_in(turns[0])
         if not found:
             return Decision("invalid", "no candidates")
@@ -69,12 +67,12 @@ class SuRe(FreshContexts):
             return Decision("answer", _best(found, turns[1 + count :]))
         if len(turns) <= 1 + count:
             return Decision("summary", _tidy(turns[-1]))
-        is_verdict = len(turns) <= 1 + 2 * count
-        said = _verdict(turns[-1]) if is_verdict else _preferred(turns[-1])
-        return Decision("verdict" if is_verdict else "preference", f"{said:g}")
+        if len(turns) <= 1 + 2 * count:
+            return Decision("verdict", f"{_verdict(turns[-1]):g}")
+        return Decision("preference", f"{_preferred(turns[-1]):g}")
 
     def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
-        """The passages while summaries are written; afterwards only summaries are compared."""
+        """The passages while summaries are written; none once summaries are compared."""
         needed = len(turns) <= len(self.candidates_in(turns[0]))
         return shown[0] if needed and shown else ()
 
@@ -103,10 +101,6 @@ class SuRe(FreshContexts):
                 "Which passage is more informative for the question? Reply with Passage 1 or Passage 2.\nReply:"
             )
         return (("user", text),)
-
-    def show(self, hits: Sequence[Hit]) -> str:
-        """Numbered passages, one a line."""
-        return passage_lines([hit.passage for hit in hits])
 
     def check(self, trajectory: Trajectory) -> str:
         """ "" if there were candidates and one of them was chosen."""

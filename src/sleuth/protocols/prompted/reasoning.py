@@ -1,7 +1,6 @@
-"""Reading free reasoning: its first sentence, and the answer after "the answer is".
+"""First sentences and stated answers of free reasoning: the whole grammar of methods without tags.
 
-Prompted methods have no tags, so that these two rules are their whole grammar. Both read
-model-written text only. Source of the mark: IRCoT (Trivedi et al. 2023) and its relatives.
+Both rules read model-written text only. Source of the mark "answer is": IRCoT (Trivedi et al. 2023).
 """
 
 from __future__ import annotations
@@ -14,25 +13,29 @@ _END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|Jr|Sr|vs)\.)(?<
 _WRAPPING = " \t*_`\"'“”"
 
 
+def first_line(text: str) -> str:
+    """The first line with any text; "" if there is none."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
 def first_sentence(text: str) -> str:
-    """The first sentence of the first line that says anything; "" if none does."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return _END.split(line, maxsplit=1)[0].strip()
+    """The first sentence of the first line with any text; "" if there is none."""
+    return _END.split(first_line(text), maxsplit=1)[0].strip()
 
 
 def states_answer(text: str) -> bool:
-    """Whether the reasoning has come to its "answer is"."""
+    """Whether the text holds the mark "answer is"."""
     return _MARK.search(text) is not None
 
 
 def stated_answer(text: str) -> str:
-    """What follows the last "answer is", up to the end of its sentence; "" if nothing does."""
+    """The rest of the sentence after the last "answer is"; "" if there is none."""
     marks = list(_MARK.finditer(text))
     return short_answer(text[marks[-1].end() :]) if marks else ""
 
 
 def short_answer(text: str) -> str:
-    """The first sentence of what follows a mark, without quotation marks, emphasis and full stop."""
+    """The first sentence after a mark, without quotation marks, emphasis and full stop."""
     body = first_sentence(text.strip(_WRAPPING)).strip(_WRAPPING)
     # The full stop of the sentence goes, the one of "U.S." stays.
     return body[:-1].strip(_WRAPPING) if body.endswith(".") and body.count(".") == 1 else body

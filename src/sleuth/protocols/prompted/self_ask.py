@@ -1,4 +1,4 @@
-"""Self-Ask: the question is taken apart by follow-up questions, each answered before the next.
+"""Self-Ask: follow-up questions split the question, and each is answered before the next.
 
     prompt  … worked examples … Question: … Are follow up questions needed here:
     policy  Yes.\\nFollow up: Who wrote it?\\nIntermediate answer:
@@ -21,8 +21,7 @@ from msgspec import Meta
 
 from sleuth.episodes.protocol import AgentProtocol
 from sleuth.episodes.record import Decision
-from sleuth.protocols.eviomni import passage_lines
-from sleuth.protocols.reasoning import first_sentence, short_answer
+from sleuth.protocols.prompted.reasoning import first_sentence, short_answer
 from sleuth.types import Hit, Question, Trajectory
 
 _MARK = re.compile(r"follow[ -]?up:|final answer is\b:?", re.IGNORECASE)
@@ -71,8 +70,7 @@ class SelfAsk(AgentProtocol):
     shots: Annotated[int, Meta(ge=0, le=len(EXAMPLES))] = len(EXAMPLES)
     """Worked examples in the prompt."""
 
-    tags = ()
-    # A turn ends with its follow-up; a model that goes on to a question of its own is stopped too.
+    # A turn ends with its follow-up, or where the model invents a next question.
     stops = (INTERMEDIATE, "\nQuestion:")
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
@@ -81,12 +79,12 @@ class SelfAsk(AgentProtocol):
         return (("user", "\n\n".join(parts)),)
 
     def read(self, text: str) -> Decision:
-        """The first of a follow-up question and a final answer: what comes after it was not asked for."""
+        """The first follow-up question or final answer; later text is ignored."""
         mark = _MARK.search(text)
         if mark is None:
             return Decision("invalid", "neither a follow up question nor a final answer")
         body = text[mark.end() :]
-        for stop in self.stops:  # a stop string ends the turn but stands in it
+        for stop in self.stops:  # the turn includes the stop string that ended it
             body = body.partition(stop)[0]
         if mark[0].lower().startswith("final"):
             answer = short_answer(body)
@@ -96,7 +94,7 @@ class SelfAsk(AgentProtocol):
 
     def show(self, hits: Sequence[Hit]) -> str:
         """Passages, one a line, and the place for the intermediate answer."""
-        return f"\n{passage_lines([hit.passage for hit in hits]) or 'Nothing was found.'}\n{INTERMEDIATE}"
+        return f"\n{super().show(hits) or 'Nothing was found.'}\n{INTERMEDIATE}"
 
     def check(self, trajectory: Trajectory) -> str:
         """ "" if the policy came to a final answer without a turn that could not be read."""

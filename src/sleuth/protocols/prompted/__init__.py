@@ -1,0 +1,1 @@
+"""Baselines that a prompt alone defines: no tags, no training."""
