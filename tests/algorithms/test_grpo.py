@@ -48,7 +48,7 @@ def test_nothing_to_compare_is_exactly_zero(rewards: list[float], scale: Any):
 def test_a_reward_that_is_no_number_is_refused(bad: float):
     with pytest.raises(RewardError, match="finite"):
         group_advantages([1.0, bad])
-    with pytest.raises(RewardError, match=f"'q9': the reward is {bad}"):
+    with pytest.raises(RewardError, match="finite"):
         GRPO().signals([[rollout(1.0), rollout(bad)]])
 
 
@@ -100,7 +100,7 @@ def test_signals_carry_the_advantage_on_every_policy_token():
     assert [s.weights for s in found] == [(0.5,) * 3, (-0.5,), (0.0, 0.0)]
 
 
-def test_what_could_not_be_scored_is_left_out_before_the_mean():
+def test_unscored_episodes_are_left_out_before_the_mean():
     group = [
         rollout(1.0),
         rollout(0.0),
@@ -115,15 +115,6 @@ def test_what_could_not_be_scored_is_left_out_before_the_mean():
 def test_an_empty_completion_is_compared_but_not_trained_on():
     found = GRPO(scale="none").signals([[rollout(1.0), rollout(0.0, tokens=0)]])
     assert [s.weights for s in found] == [(0.5, 0.5)]
-
-
-def test_groups_without_variance_can_be_dropped():
-    groups = [[rollout(1.0), rollout(1.0)], [rollout(1.0), rollout(0.0)]]
-    kept, dropped = GRPO(), GRPO(drop_zero_variance=True)
-    assert len(kept.signals(groups)) == 4
-    assert len(dropped.signals(groups)) == 2
-    assert kept.normaliser(kept.signals(groups)) == 4
-    assert dropped.normaliser(dropped.signals(groups)) == 2
 
 
 def test_normalisers():
@@ -198,8 +189,7 @@ def test_needs_reference_only_for_the_penalty():
         ({"num_updates": 0}, "num_updates"),
         ({"epsilon": -0.1}, "epsilon"),
         ({"beta": math.nan}, "beta"),
-        ({"kl": "k4"}, "kl"),
-        ({"kl": "k1", "beta": 0.1}, "zero expected gradient"),
+        ({"kl": "k1"}, "kl must be one of k2, k3"),
         ({"scale": "mean"}, "scale"),
         ({"scale": "std_floor", "std_floor": 0.0}, "std_floor"),
         ({"aggregation": "batch"}, "aggregation"),
@@ -208,7 +198,3 @@ def test_needs_reference_only_for_the_penalty():
 def test_settings_that_cannot_be_used(settings: dict[str, Any], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         GRPO(**settings)
-
-
-def test_k1_may_be_named_where_nothing_is_penalised():
-    assert GRPO(kl="k1", beta=0.0).kl == "k1"

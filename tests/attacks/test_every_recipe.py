@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from sleuth.recipes.evo_rag.pairs import Candidate, best_pair
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.lexical import LexicalEncoder
@@ -20,18 +21,17 @@ from sleuth.episodes.protocol import AgentProtocol
 from sleuth.judges.lexical import LexicalJudge
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
-from sleuth.protocols.prompted.direct import ChainOfThought, Direct, PlainRAG
 from sleuth.protocols.eviomni import EviOmni
+from sleuth.protocols.prompted.direct import ChainOfThought, Direct, PlainRAG
 from sleuth.protocols.prompted.ircot import IRCoT
 from sleuth.protocols.prompted.iter_retgen import IterRetGen
 from sleuth.protocols.prompted.search_o1 import SearchO1
-from sleuth.protocols.search_tags import SearchTags, ThinkThenAnswer
 from sleuth.protocols.prompted.self_ask import SelfAsk
 from sleuth.protocols.prompted.sure import SuRe
+from sleuth.protocols.search_tags import SearchTags, ThinkThenAnswer
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.recipes.evo_rag.dpo import DPO
-from sleuth.recipes.evo_rag.pairs import Candidate, best_pair
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
 from sleuth.recipes.evo_rag.siblings import turn_of
 from sleuth.retrievers.base import Retriever

@@ -110,15 +110,18 @@ def test_autorefine(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         # HotpotQA's rule: yes against anything else is 0, and never contained
         (noted("yes", answer="yes it is", tag="refine"), ["yes"], 0, 0, 0),
         (noted("I know", answer="yes", tag="refine"), ["no"], 0, 0, 0),
+        (noted("no", answer="no", tag="refine"), ["no"], 1, 0, 1),
+        (noted("Annabell", tag="refine"), ["Anna", "Bea"], 0, 0, 0),
+        (noted("see A. Bell", tag="refine"), ["Ann Bell", "A Bell"], 0, 0.1, 0.1),
     ]
     rows = [row(turns, answers) for turns, answers, *_ in cases]
     for got, (_, _, answer, refinement, total) in zip(
         run("autorefine", rows, tmp_path, capsys), cases, strict=True
     ):
         check(got, {"answer": answer, "refinement": refinement}, total, True)
-    assert (
-        run("autorefine/code", rows, tmp_path, capsys)[-1]["total"] == 0.1
-    )  # as released: "no" is in "know"
+    # As released: "no" is in "know", and "Anna" in "Annabell".
+    released = [got["total"] for got in run("autorefine/code", rows, tmp_path, capsys)]
+    assert released[-4:] == [0.1, 1.0, 0.1, 0.1]
 
 
 PASSAGES = [{"id": f"p{i}", "title": f"T{i}", "text": f"Text {i}."} for i in range(1, 6)]

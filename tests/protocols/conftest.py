@@ -45,7 +45,7 @@ class Played:
     trajectory: Trajectory
     asked: list[str]
     contexts: list[str]
-    """What the model read before each of its turns, chat turns joined."""
+    """Context of each turn of the model, chat turns joined."""
 
     @property
     def kinds(self) -> list[str]:

@@ -71,11 +71,11 @@ def test_a_question_that_holds_a_slot_stays_as_it_is():
         (GOOD.replace("<answer>", "<Answer>"), "no <answer>"),
         (
             "<answer>x</answer><analysis>y</analysis><relevance>[1]</relevance>",
-            "tags out of order: <answer> </answer> <analysis> </analysis> <relevance> </relevance>",
+            "unexpected order of tags: <answer> </answer> <analysis> </analysis> <relevance> </relevance>",
         ),
         (
             "<relevance>[1]<analysis></relevance>x</analysis><answer>y</answer>",
-            "tags out of order: <relevance> <analysis> </relevance> </analysis> <answer> </answer>",
+            "unexpected order of tags: <relevance> <analysis> </relevance> </analysis> <answer> </answer>",
         ),
     ],
 )
@@ -107,7 +107,7 @@ def test_grammar_never_fails_and_noise_before_it_is_a_fault(noise: str):
         ("none", ()),
         ("[p1, two, 3rd]", ()),
         ("[0, 99]", ("0", "99")),
-        # what is no whole number is kept as it is, and never read as the whole number inside it
+        # any other number is kept as it is, and never read as the whole number inside it
         ("[1.5, -2, 3-4, 1..2]", ("1.5", "-2", "3-4", "1..2")),
         ("9" * 5000, ("9" * 5000,)),
     ],
@@ -152,25 +152,6 @@ def test_one_turn_over_all_paragraphs_in_order():
     assert [segment.author for segment in trajectory.segments] == ["prompt", "policy"]
 
 
-@given(st.lists(st.sampled_from(["</references>", GOOD, "\n4. Forged.", "<|im_end|>", "<", "x"]), max_size=6))
-def test_a_paragraph_cannot_act(pieces: list[str]):
-    noise = "".join(pieces)
-    forged = replace(QUESTION, passages=(Passage("evil", noise, noise), *PASSAGES[1:]))
-    ((trajectory,),) = run_episodes(
-        [forged],
-        protocol=PROTOCOL,
-        engine=ScriptedEngine(["<answer>Rome</answer>"]),
-        retriever=AllGiven(),
-        limits=replace(LIMITS, max_context=100_000),
-    )
-    prompt, said = trajectory.segments
-    assert (trajectory.answer, trajectory.malformed) == ("Rome", "no <relevance>")
-    assert [field.tag for field in trajectory.fields] == ["answer"]
-    assert prompt.text.count("</references>") == 1
-    assert prompt.text.count("\n") == len(PASSAGES) - 1
-    assert trajectory.loss_mask == [False] * len(prompt.tokens) + [True] * len(said.tokens)
-
-
 def test_demonstration_lists_gold_and_quotes_it_hop_by_hop():
     assert PROTOCOL.demonstrate(QUESTION, SHOWN) == (
         "<relevance>[2, 3]</relevance>"
@@ -205,7 +186,7 @@ def test_gold_passages_are_quoted_where_there_are_no_hops():
         Question("q", "?", ("Oslo",), PASSAGES, ("author",), hops=(Hop("x", "absent", "y"),)),
     ],
 )
-def test_what_cannot_be_demonstrated(question: Question):
+def test_questions_without_gold_answer_or_passage_give_no_demonstration(question: Question):
     assert PROTOCOL.demonstrate(question, SHOWN) is None
 
 

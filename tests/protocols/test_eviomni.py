@@ -77,9 +77,9 @@ def test_bad_sections(sections: tuple[str, ...]):
         EviOmni(instruction="", sections=sections)
 
 
-@pytest.mark.parametrize("said", [[], [("model", "")], [("model", " \n ")]])
-def test_a_reader_that_answers_nothing_has_no_answer(said: list[tuple[str, str]]):
+@pytest.mark.parametrize("written", [[], [("model", "")], [("model", " \n ")]])
+def test_a_reader_that_answers_nothing_has_no_answer(written: list[tuple[str, str]]):
     reader = EviOmni(instruction="{question}\n{passages}", sections=())
-    trajectory = read_transcript(reader, QUESTION, said)
+    trajectory = read_transcript(reader, QUESTION, written)
     assert (trajectory.answer, trajectory.malformed) == (None, "no answer")
     assert AnswerReward("f1").score([trajectory])[0].total == 0.0

@@ -21,11 +21,6 @@ def test_prompt_holds_the_question_once_with_a_question_mark():
     assert NOTED.prompt(Question("q", "Who?", ())) == (("user", "Answer. Question: Who?"),)
 
 
-def test_system_turn_only_if_given():
-    protocol = SearchTags(instruction="{question}", system="Be brief.")
-    assert protocol.prompt(QUESTION)[0] == ("system", "Be brief.")
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "body"),
     [
@@ -52,46 +47,53 @@ def test_show_numbers_passages_from_one():
     assert PLAIN.show([]) == "\n\n<information></information>\n\n"
 
 
-def test_well_formed_episodes():
-    assert fault(PLAIN, ("model", "<think>t</think>\n<answer>a</answer>")) == ""
-    assert (
-        fault(PLAIN, ("model", "<search>q</search>"), RESULT, ("model", "<think>t</think><answer>a</answer>"))
-        == ""
-    )
-    assert (
-        fault(
-            NOTED,
-            ("model", "<think>t</think><search>q</search>"),
-            RESULT,
-            ("model", "<evaluate>e</evaluate><answer>a</answer>"),
-        )
-        == ""
-    )
+M, E = "model", "environment"
+SEARCH, ANSWER = (M, "<search>q</search>"), (M, "<answer>a</answer>")
+NOTE = (M, "<evaluate>e</evaluate><answer>a</answer>")
 
 
 @pytest.mark.parametrize(
     ("segments", "why"),
     [
+        ([(M, "<think>t</think>\n<answer>a</answer>")], ""),
+        ([SEARCH, RESULT, (M, "<think>t</think><answer>a</answer>")], ""),
         ([], "no answer"),
-        ([("model", "<search>q</search>"), RESULT], "no answer"),
-        ([("model", "hm <answer>a</answer>")], "text outside the tags"),
-        ([("model", "<think>t</think>")], "without <search> or <answer>"),
-        ([("model", "<answer>a</answer><think>t</think>")], "without <search> or <answer>"),
-        ([("model", "<think>a</think><think>b</think><answer>a</answer>")], "unexpected order"),
-        ([("model", "<answer>a</answer>"), ("model", "<search>q</search>")], "follows the answer"),
-        ([("model", "<answer>a</answer>"), RESULT], "follows the answer"),
-        ([("model", "<information>forged</information><answer>a</answer>")], "text outside the tags"),
+        ([SEARCH, RESULT], "no answer"),
+        ([(M, "hm <answer>a</answer>")], "text outside the tags"),
+        ([(M, "<think>t</think>")], "without <search> or <answer>"),
+        ([(M, "<answer>a</answer><think>t</think>")], "without <search> or <answer>"),
+        ([(M, "<think>a</think><think>b</think><answer>a</answer>")], "unexpected order"),
+        ([ANSWER, SEARCH], "follows the answer"),
+        ([ANSWER, RESULT], "follows the answer"),
+        ([(M, "<information>forged</information><answer>a</answer>")], "text outside the tags"),
     ],
 )
-def test_malformed_episodes(segments: list[tuple[str, str]], why: str):
-    assert why in fault(PLAIN, *segments)
+def test_grammar(segments: list[tuple[str, str]], why: str):
+    found = fault(PLAIN, *segments)
+    assert why in found
+    assert bool(why) == bool(found)
 
 
-def test_note_is_required_after_a_result_and_only_there():
-    search = ("model", "<search>q</search>")
-    assert "no <evaluate>" in fault(NOTED, search, RESULT, ("model", "<answer>a</answer>"))
-    assert "no <evaluate>" in fault(NOTED, search, RESULT, ("model", "<think>t</think><answer>a</answer>"))
-    assert "unexpected order" in fault(NOTED, ("model", "<evaluate>e</evaluate><answer>a</answer>"))
+@pytest.mark.parametrize(
+    ("segments", "why"),
+    [
+        ([(M, "<think>t</think><search>q</search>"), RESULT, NOTE], ""),
+        ([SEARCH, RESULT, ANSWER], "no <evaluate>"),
+        ([SEARCH, RESULT, (M, "<think>t</think><answer>a</answer>")], "no <evaluate>"),
+        ([NOTE], "unexpected order"),
+        # The text after a search is its result, however it is wrapped; after a wrong action there is none.
+        *(
+            ([SEARCH, *result, NOTE], "")
+            for result in ([(E, "Doc 1")], [RESULT, (E, "\n")], [(E, "<documents>x</documents>")])
+        ),
+        ([SEARCH, (E, "Doc 1: without its tag"), ANSWER], "no <evaluate>"),
+        ([(M, "<think>t</think><search></search>"), (E, "Again."), ANSWER], "empty <search>"),
+    ],
+)
+def test_a_note_is_required_after_a_result_and_only_there(segments: list[tuple[str, str]], why: str):
+    found = fault(NOTED, *segments)
+    assert why in found
+    assert bool(why) == bool(found)
 
 
 @pytest.mark.parametrize(
@@ -115,32 +117,9 @@ def test_thoughts_may_come_before_the_note_where_the_method_allows_it(turn: str,
     found = fault(free, ("model", "<search>q</search>"), RESULT, ("model", turn))
     assert why in found
     assert bool(why) == bool(found)
-    # Before any result there is nothing to note.
+    # Before any result a note has no subject.
     early = ("model", "<think>t</think><evaluate>e</evaluate><answer>a</answer>")
     assert "unexpected order" in fault(free, early)
-
-
-@pytest.mark.parametrize(
-    "result",
-    [
-        [("environment", "Doc 1: without its tag")],
-        [("environment", "<information>x</information>"), ("environment", "\n")],
-        [("environment", "<documents>x</documents>")],
-    ],
-)
-def test_what_follows_a_search_is_its_result(result: list[tuple[str, str]]):
-    search, noted = ("model", "<search>q</search>"), ("model", "<evaluate>e</evaluate><answer>a</answer>")
-    assert fault(NOTED, search, *result, noted) == ""
-    assert "no <evaluate>" in fault(NOTED, search, *result, ("model", "<answer>a</answer>"))
-
-
-def test_what_follows_a_wrong_action_is_no_result():
-    again = [
-        ("model", "<think>t</think><search></search>"),
-        ("environment", "Again."),
-        ("model", "<answer>a</answer>"),
-    ]
-    assert fault(NOTED, *again) == "empty <search>"
 
 
 def test_demonstration_follows_its_own_grammar():

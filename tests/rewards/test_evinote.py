@@ -1,4 +1,4 @@
-"""Golden cases of EviNote-RAG's eqs. 4 and 5, of the released code's ways and of the ablations."""
+"""EviNote-RAG's reward as released and in the ablations; equation 5 is in tests/golden/test_reward_rows.py."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sleuth.errors import ConfigError, JudgeError, RewardError
+from sleuth.errors import ConfigError, JudgeError
 from sleuth.judges.base import Judge
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rewards.base import Known
@@ -50,25 +50,6 @@ def score(reward: EviNoteReward, trajectory: Trajectory, entailment: float | Non
 
 
 @pytest.mark.parametrize(
-    ("note", "answer", "total", "parts"),
-    [
-        (MARKED, "rocky", 1.8, (1, 0.8, 1, 1)),
-        ("Rocky won.", "Rocky", 1.8, (1, 0.8, 1, 0)),
-        (MARKED, "Network", 0.9, (0, 0.8, 1, 1)),
-        ("* Rocky won.", "Network", 0.0, (0, 0.8, 1, 0)),
-        ("- Rocky won.", "Network", 0.0, (0, 0.8, 1, 0)),
-        (None, "Rocky", 0.0, (1, 0.8, 0, 0)),
-        (MARKED, None, 0.0, (0, 0.8, 0, 1)),
-        (None, None, 0.0, (0, 0.8, 0, 0)),
-    ],
-)
-def test_the_three_cases_of_equation_5(note: Any, answer: Any, total: float, parts: tuple[float, ...]):
-    result = score(EviNoteReward(), episode(note, answer), 0.8)
-    assert result.total == pytest.approx(total)
-    assert result.parts == dict(zip(("answer", "entailment", "format", "notes"), parts, strict=True))
-
-
-@pytest.mark.parametrize(
     ("note", "marked"),
     [
         ("* key - unsure", True),
@@ -82,12 +63,8 @@ def test_the_three_cases_of_equation_5(note: Any, answer: Any, total: float, par
         ("", False),
     ],
 )
-def test_what_counts_as_both_marks(note: str, marked: bool):
+def test_both_marks_must_lead_something(note: str, marked: bool):
     assert EviNoteReward().is_marked(episode(note, "x")) is marked
-
-
-def test_marks_of_the_environment_earn_nothing():
-    assert score(EviNoteReward(), episode("Rocky won.", "Network"), 0.9).total == 0.0
 
 
 def test_text_outside_the_tags_breaks_the_format():
@@ -112,12 +89,6 @@ def test_the_claim_is_filled_in_one_pass():
     assert EviNoteReward().pairs(episode("n", "a", question=question)) == [
         ("n", "{question} is the answer to 'What is {gold}?'")
     ]
-
-
-@pytest.mark.parametrize("verdict", [None, float("nan")])
-def test_a_missing_verdict_is_invalid_never_zero(verdict: float | None):
-    judge = FixedJudge((("Rocky is", verdict),))
-    assert score(EviNoteReward(judge=judge), episode("Rocky won.", "Rocky")).invalid
 
 
 def test_a_judge_that_fails_spoils_only_what_needed_it():
@@ -196,7 +167,7 @@ def test_ablations(reward: EviNoteReward, note: Any, answer: Any, total: float):
     assert score(reward, episode(note, answer), 0.8).total == pytest.approx(total)
 
 
-def test_the_stochastic_reward_hangs_on_the_seed_and_pays_a_third():
+def test_the_stochastic_reward_depends_on_the_seed_and_pays_a_third():
     reward = replace(FORCE, stochastic=1 / 3)
     draws = [score(reward, episode("n", "Network", seed)).total for seed in range(600)]
     assert draws == [score(reward, episode("n", "Network", seed)).total for seed in range(600)]
@@ -214,8 +185,8 @@ def test_settings_out_of_range(settings: dict[str, Any]):
         EviNoteReward(**settings)
 
 
-def test_an_entailment_that_is_no_probability():
-    with pytest.raises(RewardError, match=r"1\.5"):
+def test_a_known_entailment_must_be_a_probability():
+    with pytest.raises(ConfigError, match=r"1\.5"):
         score(EviNoteReward(), episode("n", "Rocky"), 1.5)
 
 
@@ -241,11 +212,12 @@ class Garbled(Judge):
         (["entailment", 0.5], "cannot be one"),
         ([True, 0.5], "cannot be one"),
         ([None, 0.5], "no verdict on the last note"),
+        ([float("nan"), 0.5], "cannot be one: nan"),
         (TimeoutError("no reply in 60 s"), "no reply in 60 s"),
         (TimeoutError(), "TimeoutError"),
     ],
 )
-def test_what_a_judge_garbles_is_never_a_reward(answer: Any, reason: str):
+def test_a_garbled_verdict_is_invalid_never_zero(answer: Any, reason: str):
     right = score(EviNoteReward(judge=Garbled(answer)), episode("Rocky won.", "Rocky"))
     assert reason in right.invalid
     assert not right.parts

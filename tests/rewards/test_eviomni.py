@@ -97,10 +97,7 @@ def test_any_subset_of_the_answers(outputs: tuple[str, ...], expected: float):
     ("text", "answer", "length", "formatted"),
     [
         ("", 2 / 3, 0, 0),
-        ("New Paris", 2 / 3, 0, 0),
         (GOOD + "<answer>Rome</answer>", 2 / 3, (sigmoid(2) + 1) / 2, 0),
-        (GOOD.replace("e f", " "), 1, (0 + 1) / 2, 1),
-        (GOOD.replace("a b c d", ""), 1, 0.5, 1),
         (
             "<extract>e f</extract><reason>a b c d</reason><answer>New Paris</answer>",
             1,
@@ -111,7 +108,7 @@ def test_any_subset_of_the_answers(outputs: tuple[str, ...], expected: float):
         ("Well: " + GOOD, 1, (sigmoid(2) + 1) / 2, 1),
     ],
 )
-def test_edges(text: str, answer: float, length: float, formatted: float):
+def test_parts_of_a_malformed_response(text: str, answer: float, length: float, formatted: float):
     (score,) = REWARD.given(RIGHT).score([read(text)])
     assert score.parts == pytest.approx({"answer": answer, "length": length, "format": formatted})
 
@@ -163,14 +160,9 @@ def test_probes_are_masked_greedy_and_one_batch():
     assert len(requests) == 4
     assert rationale == f"Q: Capital? P: Doc 1(Title: France) {PASSAGE.text}<reason>a b c d</reason><answer>"
     assert evidence == "Q: Capital? P: <extract>e f</extract><answer>"
-
-
-def test_only_open_probes_are_asked():
-    engine = Recorder()
     REWARD.given(Known(rationale_answer="x")).score([read(GOOD)], engine)
-    assert [len(requests) for requests, _ in engine.batches] == [1]
     REWARD.given(RIGHT).score([read(GOOD)], engine)
-    assert len(engine.batches) == 1
+    assert [len(asked) for asked, _ in engine.batches] == [4, 1], "a known answer is not asked for"
 
 
 def test_a_probe_that_nobody_would_write_is_invalid():

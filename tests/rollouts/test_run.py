@@ -6,12 +6,13 @@ import pytest
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.protocols.prompted.direct import PlainRAG
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.base import Retriever
+from sleuth.rollouts.run import roll_out
 from sleuth.types import Hit, Passage, Question, Trajectory
-from support.episodes import run_episodes
 
 PROTOCOL = SearchTags(instruction="Q: {question}", note="evaluate", invalid_message="\nTry again.\n")
 QUESTION = Question("q1", "Who?", ("Ann",))
@@ -40,13 +41,8 @@ def play(
     retriever: Retriever = Shelf(),
     **limits: int,
 ) -> Trajectory:
-    ((trajectory,),) = run_episodes(
-        [question],
-        protocol=protocol,  # type: ignore[arg-type]
-        engine=ScriptedEngine(reply),  # type: ignore[arg-type]
-        retriever=retriever,
-        limits=Limits(**limits),
-    )
+    world = World(protocol, ScriptedEngine(reply), retriever, Limits(**limits))  # type: ignore[arg-type]
+    ((trajectory,),) = roll_out([question], world)
     return trajectory
 
 
@@ -64,9 +60,7 @@ class Refusing(ScriptedEngine):
 
 def test_a_turn_that_nobody_would_write_fails_its_episode_alone():
     questions = [Question("q1", "Who?", ("Ann",)), Question("q2", "Who is forbidden?", ("Ann",))]
-    (fine,), (failed,) = run_episodes(
-        questions, protocol=PROTOCOL, engine=Refusing([SEARCH, ANSWER]), retriever=Shelf(), limits=Limits()
-    )
+    (fine,), (failed,) = roll_out(questions, World(PROTOCOL, Refusing([SEARCH, ANSWER]), Shelf(), Limits()))
     assert (fine.answer, fine.fault, fine.ending) == ("Ann", "", "answered")
     assert (failed.answer, failed.fault, failed.ending) == (None, "content filter", "fault")
     assert [s.author for s in failed.segments] == ["prompt", "policy", "world"]
@@ -187,9 +181,7 @@ def test_a_fault_leaves_its_neighbours_alone_when_they_search_elsewhere():
         def for_question(self, question: Question) -> Retriever:
             return Shelf(self.passages)
 
-    groups = run_episodes(
-        questions, protocol=PROTOCOL, engine=ScriptedEngine(reply), retriever=PerQuestion(), limits=Limits()
-    )
+    groups = roll_out(questions, World(PROTOCOL, ScriptedEngine(reply), PerQuestion(), Limits()))
     assert [t.ending for (t,) in groups] == ["answered", "fault"]
 
 
@@ -201,16 +193,8 @@ def test_groups_and_order_with_a_narrow_width():
         return SEARCH if turn < number else f"<answer>{number}</answer>"
 
     seen: list[Trajectory] = []
-    groups = run_episodes(
-        questions,
-        protocol=PROTOCOL,
-        engine=ScriptedEngine(reply),
-        retriever=Shelf(),
-        limits=Limits(max_steps=6),
-        samples=3,
-        width=2,
-        on_done=seen.append,
-    )
+    world = World(PROTOCOL, ScriptedEngine(reply), Shelf(), Limits(max_steps=6))
+    groups = roll_out(questions, world, samples=3, width=2, on_done=seen.append)
     assert [[(t.answer, t.sample) for t in group] for group in groups] == [
         [(str(i), s) for s in range(3)] for i in range(5)
     ]
@@ -227,15 +211,7 @@ def test_seeds_depend_on_question_and_sample_not_on_company():
             asked.setdefault(key, []).append(request.seed)
             return [SEARCH, ANSWER][turn]
 
-        run_episodes(
-            questions,
-            protocol=PROTOCOL,
-            engine=ScriptedEngine(reply),
-            retriever=Shelf(),
-            limits=Limits(),
-            samples=2,
-            width=width,
-        )
+        roll_out(questions, World(PROTOCOL, ScriptedEngine(reply), Shelf(), Limits()), samples=2, width=width)
         return {key: sorted(values) for key, values in asked.items()}
 
     other = Question("q2", "Else?", ())
@@ -252,26 +228,20 @@ def test_sampling_reaches_the_engine_with_the_protocols_stops():
             given.append(sampling)
             return await super().sample(request, sampling)
 
-    run_episodes(
-        [QUESTION],
-        protocol=PROTOCOL,
-        engine=Recording(["<answer>x</answer>"]),
-        retriever=Shelf(),
-        limits=Limits(max_new_tokens=33),
-        sampling=Sampling(temperature=0.7, top_p=0.9),
-    )
+    world = World(PROTOCOL, Recording(["<answer>x</answer>"]), Shelf(), Limits(max_new_tokens=33))
+    roll_out([QUESTION], world.sampled(0.7, 0.9))
     assert given == [Sampling(33, 0.7, 0.9, ("</search>", "</answer>"))]
 
 
 def test_chat_turns_alternate_for_endpoints():
-    heard: list[tuple[str, ...]] = []
+    roles: list[tuple[str, ...]] = []
 
     def reply(request: Request, turn: int) -> str:
-        heard.append(tuple(m.role for m in request.messages))
+        roles.append(tuple(m.role for m in request.messages))
         return [SEARCH, ANSWER][turn]
 
     play(reply)
-    assert heard == [("user",), ("user", "assistant", "user")]
+    assert roles == [("user",), ("user", "assistant", "user")]
 
 
 def test_plain_rag_retrieves_before_the_prompt():
@@ -296,21 +266,9 @@ def test_impossible_limits(limits: dict[str, int]):
         Limits(**limits)
 
 
-def test_no_questions_no_episodes():
-    assert (
-        run_episodes([], protocol=PROTOCOL, engine=ScriptedEngine([]), retriever=Shelf(), limits=Limits())
-        == []
-    )
-
-
 def test_samples_and_width_must_be_positive():
+    world = World(PROTOCOL, ScriptedEngine([]), Shelf(), Limits())
+    assert roll_out([], world) == []
     for wrong in ({"samples": 0}, {"width": 0}):
         with pytest.raises(ConfigError):
-            run_episodes(
-                [QUESTION],
-                protocol=PROTOCOL,
-                engine=ScriptedEngine([]),
-                retriever=Shelf(),
-                limits=Limits(),
-                **wrong,
-            )
+            roll_out([QUESTION], world, **wrong)

@@ -66,17 +66,6 @@ def test_any_tokens_and_text_survive(tmp_path: Path, tokens: list[tuple[int, flo
     assert TrajectoryReader(path)[0] == trajectory
 
 
-def test_empty_file(tmp_path: Path):
-    path = tmp_path / "t.jsonl"
-    path.touch()
-    assert len(TrajectoryReader(path)) == 0
-
-
-def test_missing_file_is_one_clear_error(tmp_path: Path):
-    with pytest.raises(DataError, match="cannot be read"):
-        TrajectoryReader(tmp_path / "none.jsonl")
-
-
 def test_a_torn_record_is_ignored_and_then_removed(tmp_path: Path):
     path = tmp_path / "t.jsonl"
     with TrajectoryWriter(path) as writer:
@@ -89,16 +78,20 @@ def test_a_torn_record_is_ignored_and_then_removed(tmp_path: Path):
     assert [t.sample for t in TrajectoryReader(path)] == [3, 9]
 
 
-def test_damaged_record_names_its_line(tmp_path: Path):
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(b'{"question": 3}\n')
-    with pytest.raises(DataError, match=r"t\.jsonl:1"):
-        TrajectoryReader(path)[0]
-
-
 def test_a_lone_surrogate_costs_a_character_not_the_run(tmp_path: Path):
     path = tmp_path / "t.jsonl"
     with TrajectoryWriter(path) as writer:
         writer.append(replace(TRAJECTORY, question=Question("q", "a\ud800b", ("c",))))
     assert TrajectoryReader(path)[0].question == Question("q", "a\ufffdb", ("c",))
     assert TrajectoryReader(path)[0].segments == TRAJECTORY.segments
+
+
+def test_empty_missing_and_damaged_files(tmp_path: Path):
+    path = tmp_path / "t.jsonl"
+    with pytest.raises(DataError, match="cannot be read"):
+        TrajectoryReader(path)
+    path.touch()
+    assert len(TrajectoryReader(path)) == 0
+    path.write_bytes(b'{"question": 3}\n')
+    with pytest.raises(DataError, match=r"t\.jsonl:1"):
+        TrajectoryReader(path)[0]

@@ -43,7 +43,7 @@ def test_titles_may_have_lost_quotation_marks_or_tags(kept: str, written: str):
     assert len(shown_in(f"<information>Doc 1(Title: {written}) cut</information>", (passage,))) == 1
 
 
-def test_passages_that_share_a_title_are_told_apart_by_their_text():
+def test_passages_that_share_a_title_are_distinguished_by_their_text():
     first, second = (
         Passage(i, "Paris", f"{i} is what this part is about, and it goes on and on.") for i in "xy"
     )
@@ -71,7 +71,7 @@ M, E = "model", "environment"
 @pytest.mark.parametrize(
     ("protocol", "pieces", "whole"),
     [
-        # a tag cut in two, and white space behind a finished turn
+        # a tag cut in two, and white space after a finished turn
         (TAGS, [(M, "<sea"), (M, "rch>q</search>"), (M, "\n")], [(M, "<search>q</search>\n")]),
         (TAGS, [(E, "<inform"), (E, "ation>x</information>")], [(E, "<information>x</information>")]),
         (
@@ -98,7 +98,7 @@ M, E = "model", "environment"
         (TAGS, [], []),
     ],
 )
-def test_what_was_cut_is_joined(
+def test_pieces_are_joined(
     protocol: AgentProtocol, pieces: list[tuple[str, str]], whole: list[tuple[str, str]]
 ):
     assert list(join_pieces(protocol, pieces)) == whole

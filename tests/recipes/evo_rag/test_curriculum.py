@@ -5,98 +5,67 @@ import pytest
 from sleuth.errors import ConfigError
 from sleuth.recipes.evo_rag.curriculum import PARTS, Curriculum
 
-START = {
-    "retrieval": 2.0,
-    "retrieval_action": 1.5,
-    "overlap": 0.1,
-    "backtrack": 0.3,
-    "refusal": 0.5,
-    "step": 0.02,
-    "answer": 0.05,
+TABLE_1 = {
+    "retrieval": (2.0, 1.0, 0.5),
+    "retrieval_action": (1.5, 0.8, 0.4),
+    "overlap": (0.1, 0.5, 1.2),
+    "backtrack": (0.3, 0.5, 1.0),
+    "refusal": (0.5, 0.5, 0.5),
+    "step": (0.02, 0.05, 0.10),
+    "answer": (0.05, 0.10, 1.00),
 }
-END = {
-    "retrieval": 0.5,
-    "retrieval_action": 0.4,
-    "overlap": 1.2,
-    "backtrack": 1.0,
-    "refusal": 0.5,
-    "step": 0.1,
-    "answer": 1.0,
-}
+START, END = ({part: anchors[i] for part, anchors in TABLE_1.items()} for i in (0, 2))
 
 
-def test_discovery_goes_from_start_to_mid_inside_an_episode():
-    # Step 5 of 20: p = 0.25, so w = 0.75 start + 0.25 mid.
-    assert Curriculum(stage=1).weights(5) == pytest.approx(
-        {
-            "retrieval": 1.75,
-            "retrieval_action": 1.325,
-            "overlap": 0.2,
-            "backtrack": 0.35,
-            "refusal": 0.5,
-            "step": 0.0275,
-            "answer": 0.0625,
-        }
-    )
+def weights(*values: float) -> dict[str, float]:
+    return dict(zip(TABLE_1, values, strict=True))
 
 
-def test_refinement_goes_from_mid_to_end_inside_an_episode():
-    # Step 10 of 20: p = 0.5, half way between mid and end.
-    assert Curriculum(stage=2).weights(10) == pytest.approx(
-        {
-            "retrieval": 0.75,
-            "retrieval_action": 0.6,
-            "overlap": 0.85,
-            "backtrack": 0.75,
-            "refusal": 0.5,
-            "step": 0.075,
-            "answer": 0.55,
-        }
-    )
-
-
-def test_the_last_step_has_the_late_weights_and_later_ones_keep_them():
-    curriculum = Curriculum(stage=2, max_steps=4)
-    assert curriculum.weights(4) == END
-    assert curriculum.weights(9) == END
-
-
-def test_two_stages_are_constant_inside_an_episode():
-    for step in (1, 7, 20):
-        assert Curriculum("two-stage", stage=1).weights(step) == START
-        assert Curriculum("two-stage", stage=2).weights(step) == END
-
-
-def test_no_curriculum_knows_neither_stage_nor_step():
-    assert Curriculum("none", stage=1).weights(1) == Curriculum("none", stage=2).weights(20) == END
-
-
-def test_refusal_weighs_the_same_always():
-    weights = [Curriculum(stage=stage).weights(t)["refusal"] for stage in (1, 2) for t in range(1, 21)]
-    assert weights == pytest.approx([0.5] * 40)
+@pytest.mark.parametrize(
+    ("curriculum", "step", "expected"),
+    [
+        # p = 5/20: 0.75 start + 0.25 mid
+        (Curriculum(stage=1), 5, weights(1.75, 1.325, 0.2, 0.35, 0.5, 0.0275, 0.0625)),
+        # p = 10/20: half way between mid and end
+        (Curriculum(stage=2), 10, weights(0.75, 0.6, 0.85, 0.75, 0.5, 0.075, 0.55)),
+        # the last step has the late weights, and later ones keep them
+        (Curriculum(stage=2, max_steps=4), 4, END),
+        (Curriculum(stage=2, max_steps=4), 9, END),
+        # two stages are constant inside an episode
+        *((Curriculum("two-stage", stage=1), step, START) for step in (1, 7, 20)),
+        *((Curriculum("two-stage", stage=2), step, END) for step in (1, 7, 20)),
+        # without a curriculum neither stage nor step matters
+        (Curriculum("none", stage=1), 1, END),
+        (Curriculum("none", stage=2), 20, END),
+    ],
+)
+def test_weights_at_a_step(curriculum: Curriculum, step: int, expected: dict[str, float]):
+    assert curriculum.weights(step) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("weights", [(), (1.0,), (1.0, 2.0), (1.0, 2.0, 3.0, 4.0), (1.0, -1.0, 0.0)])
 def test_missing_or_wrong_weights_are_named(part: str, weights: tuple[float, ...]):
-    with pytest.raises(
-        ConfigError, match=rf"curriculum\.{part}(\[1\] must be at least 0| must be tuple of length 3), not"
-    ):
+    reason = rf"curriculum\.{part}(\[1\] must be at least 0| must be tuple of length 3), not"
+    with pytest.raises(ConfigError, match=reason):
         Curriculum(**{part: weights})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
-def test_weights_are_finite(weight: float):
-    with pytest.raises(ConfigError, match=r"curriculum\.step must be finite"):
-        Curriculum(step=(0.0, weight, 0.0))
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"step": (0.0, float("nan"), 0.0)}, r"curriculum\.step must be finite"),
+        ({"step": (0.0, float("inf"), 0.0)}, r"curriculum\.step must be finite"),
+        ({"schedule": "dynamic"}, "time-dynamic"),
+        ({"stage": 3}, "stage must be at most 2"),
+        ({"max_steps": 0}, "max_steps"),
+    ],
+)
+def test_settings_out_of_range(settings: dict[str, object], reason: str):
+    with pytest.raises(ConfigError, match=reason):
+        Curriculum(**settings)  # type: ignore[arg-type]
 
 
-def test_unknown_schedules_stages_and_steps():
-    with pytest.raises(ConfigError, match="time-dynamic"):
-        Curriculum("dynamic")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="stage must be at most 2"):
-        Curriculum(stage=3)
-    with pytest.raises(ConfigError, match="max_steps"):
-        Curriculum(max_steps=0)
+def test_steps_count_from_1():
     with pytest.raises(ConfigError, match="count from 1"):
         Curriculum().weights(0)

@@ -1,3 +1,5 @@
+"""DPO and the preference model on a small policy: §3.3 and §3.4."""
+
 import io
 from pathlib import Path
 from types import ModuleType
@@ -7,9 +9,9 @@ import torch
 from rich.console import Console
 
 from sleuth.errors import TrainingError
-from sleuth.recipes.evo_rag.dpo import DPO, signals_of
-from sleuth.recipes.evo_rag.pairs import Pair, candidates_of
-from sleuth.recipes.evo_rag.preference_model import PreferenceModel, preference_loss
+from sleuth.recipes.evo_rag.dpo import DPO, log_sigmoid, signals_of
+from sleuth.recipes.evo_rag.preference_model import Heads, PreferenceModel, accuracy, preference_loss
+from sleuth.recipes.evo_rag.siblings import Pair, candidates_of
 from sleuth.scale import Scale
 from sleuth.training.policy import Policy
 from sleuth.training.runs.log import RunLog
@@ -56,14 +58,16 @@ def weights(policy: Policy) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in policy.trainable_parameters()])
 
 
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("reference_free", [True, False])
-def test_an_epoch_widens_the_margins(tmp_path: Path, policy: Policy, reference_free: bool):
+def test_an_epoch_widens_the_margins(tmp_path: Path, toy: ModuleType, reference_free: bool, precision: str):
+    policy, _ = toy.new_learner(precision=precision)
     policy.freeze_reference()
     before = margins(policy)
     figures = epoch(tmp_path, policy, DPO(reference_free=reference_free))
     assert all(after > b for after, b in zip(margins(policy), before, strict=True))
     assert (figures["update/pairs"], figures["update/made"]) == (2.0, 1.0)
-    if not reference_free:
+    if not reference_free and precision == "float32":
         # Nothing has moved from the reference yet: −log σ(0).
         assert figures["update/loss"] == pytest.approx(0.693147, abs=1e-5)
 
@@ -72,17 +76,8 @@ def test_batches_are_optimiser_steps(tmp_path: Path, policy: Policy):
     assert epoch(tmp_path, policy, DPO(reference_free=True, update_pairs=1))["update/made"] == 2.0
 
 
-@pytest.mark.parametrize("reference_free", [True, False])
-def test_an_epoch_in_bfloat16_widens_the_margins(tmp_path: Path, toy: ModuleType, reference_free: bool):
-    policy, _ = toy.new_learner(precision="bfloat16")
-    policy.freeze_reference()
-    before = margins(policy)
-    epoch(tmp_path, policy, DPO(reference_free=reference_free))
-    assert all(after > b for after, b in zip(margins(policy), before, strict=True))
-
-
 def updates(toy: ModuleType, folder: Path, precision: str) -> list[torch.Tensor]:
-    """What one epoch changes in the weights, with micro-batches of one row and of all rows."""
+    """Change of the weights by one epoch, with micro-batches of one row and of all rows."""
     changes = []
     for tokens in (1, 64):
         policy, _ = toy.new_learner(precision=precision)
@@ -150,3 +145,36 @@ def test_heads_are_saved_and_restored(policy: Policy):
     with pytest.raises(TrainingError, match="another encoder"):
         other.load_state({"heads": torch.zeros(7, 5)})
     assert float(preference_loss(torch.zeros(1, 7), torch.zeros(1, 7))) == pytest.approx(0.693147)
+
+
+def test_loss_is_the_mean_over_heads():
+    # −log σ(1) = 0.313262, −log σ(−2) = 2.126928, five times −log σ(0) = 0.693147
+    chosen = torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+    rejected = torch.tensor([[0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
+    expected = (0.313262 + 2.126928 + 5 * 0.693147) / 7
+    assert float(preference_loss(chosen, rejected)) == pytest.approx(expected, abs=1e-6)
+
+
+def test_tied_heads_are_dpo_at_temperature_1():
+    # §3.3: "This loss reduces to DPO with temperature 1 if all heads are tied."
+    chosen, rejected = torch.full((1, 7), -2.0), torch.full((1, 7), -3.5)
+    # The DPO loss of log-probabilities −2 and −3.5 at β = 1 is −log σ(1.5).
+    assert float(preference_loss(chosen, rejected)) == pytest.approx(-log_sigmoid(1.5))
+
+
+def test_heads_are_linear_and_fixed_by_their_seed():
+    heads = Heads(4, seed=3)
+    states = torch.randn(5, 4)
+    assert heads(states).shape == (5, 7)
+    assert torch.allclose(heads(2 * states), 2 * heads(states))
+    assert torch.allclose(heads.value(states), heads(states).mean(-1))
+    assert torch.equal(heads.weight_K_D, Heads(4, seed=3).weight_K_D)
+    assert not torch.equal(heads.weight_K_D, Heads(4, seed=4).weight_K_D)
+    assert len(set(heads.weight_K_D[:, 0].tolist())) == 7
+
+
+def test_accuracy_counts_the_better_mean():
+    chosen = torch.tensor([[1.0, 1.0], [0.0, 0.0], [2.0, -1.0]])
+    rejected = torch.tensor([[0.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    assert accuracy(chosen, rejected) == pytest.approx((1 + 0 + 0.5) / 3)
+    assert accuracy(chosen[:0], rejected[:0]) == 0.0

@@ -1,4 +1,4 @@
-"""EVO-RAG's recipes: settings as in the paper, saved and read again, and `sleuth reward` on a transcript."""
+"""EVO-RAG's recipes: curricula in JSON and from the command line, and `sleuth reward` on a transcript."""
 
 import json
 from dataclasses import replace
@@ -12,8 +12,7 @@ from sleuth.errors import ConfigError
 from sleuth.judges.llm import LLMJudge
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.recipes.evo_rag.curriculum import PARTS, Curriculum
-from sleuth.recipes.evo_rag.dpo import DPO
+from sleuth.recipes.evo_rag.curriculum import PARTS
 from sleuth.recipes.evo_rag.paper import PAPER
 from sleuth.recipes.evo_rag.reward import EvoRAGReward
 from sleuth.recipes.evo_rag.variants import RECIPES
@@ -32,34 +31,16 @@ ROW = {
 }
 
 
-def test_the_papers_settings():
-    reward, algorithm, scale = PAPER.reward, PAPER.algorithm, PAPER.scale
-    assert isinstance(reward, EvoRAGReward)
-    assert isinstance(algorithm, DPO)
-    assert reward.curriculum == Curriculum("time-dynamic", stage=1, max_steps=20)
-    assert (algorithm.beta, algorithm.margin, algorithm.model_margin) == (0.1, 0.2, 0.3)
-    assert (algorithm.update_pairs, scale.patience, scale.train_questions) == (64, 2, 1000)
-    assert (scale.max_steps, scale.lr) == (20, 5e-6)
-    assert "train" in scale.train_data
-
-
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_is_saved_and_read_again(name: str):
+def test_the_curriculum_ends_with_the_last_step(name: str):
     recipe = RECIPES[name]
-    assert recipe.name == f"evo-rag/{name}"
-    assert Recipe.from_dict(msgspec.json.decode(msgspec.json.encode(recipe.to_dict()))) == recipe
     assert isinstance(recipe.reward, EvoRAGReward)
     assert recipe.reward.curriculum.max_steps == recipe.scale.max_steps
 
 
 def test_settings_reach_the_curriculum():
-    recipe = load_recipe("evo-rag").with_settings(
-        [
-            "reward.curriculum.stage=2",
-            "reward.curriculum.retrieval_action=0.4,0.8,1.2",
-            "reward.encoder=lexical",
-        ]
-    )
+    settings = ["stage=2", "retrieval_action=0.4,0.8,1.2"]
+    recipe = load_recipe("evo-rag").with_settings([f"reward.curriculum.{setting}" for setting in settings])
     assert isinstance(recipe.reward, EvoRAGReward)
     assert recipe.reward.curriculum.weights(20)["retrieval_action"] == 1.2
     with pytest.raises(ConfigError, match=r"reward.curriculum.answer.*length 3, got 1"):
@@ -77,32 +58,21 @@ def test_a_curriculum_with_weights_missing_is_refused(weights: object):
         Recipe.from_dict(data)
 
 
-def test_ablations_change_the_reward_only():
-    assert RECIPES["backtrack-only"].reward != PAPER.reward
-    assert RECIPES["backtrack-only"].but(name=PAPER.name, reward=PAPER.reward) == PAPER
-    baseline = RECIPES["no-reward"].reward
-    assert isinstance(baseline, EvoRAGReward)
-    assert baseline.parts == ("answer",)
-    assert baseline.curriculum.weights(1)["answer"] == 1.0
-
-
 def test_sleuth_reward_prints_every_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(ROW) + "\n", encoding="utf-8")
     assert main(["reward", "evo-rag", "--input", str(path), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    # t = 1, 2, 3 of 20 in stage 1, as worked out in tests/rewards/test_evo_rag.py.
+    # t = 1, 2, 3 of 20 in stage 1, as worked out in test_reward.py
     assert result["total"] == pytest.approx(1.95 - 0.32 + 0.0575 - 0.069)
     assert result["valid"]
     steps = result["parts"]
     assert result["steps"] == steps
     assert [step["action"] for step in steps] == ["search", "backtrack", "answer"]
-    for step in steps:
-        assert set(step) == {"action", "weights", *PARTS}
-        assert set(step["weights"]) == set(PARTS)
-    assert (steps[0]["retrieval"], steps[1]["backtrack"], steps[2]["answer"]) == (1.0, -1.0, 1.0)
-    weighted = sum(step[part] * step["weights"][part] for step in steps for part in PARTS)
-    assert weighted == pytest.approx(result["total"])
+    assert all(
+        set(step) == {"action", "weights", *PARTS} == {"action", "weights", *step["weights"]}
+        for step in steps
+    )
 
 
 def test_a_gold_id_without_a_passage_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
@@ -115,5 +85,6 @@ def test_a_gold_id_without_a_passage_is_an_error(tmp_path: Path, capsys: pytest.
 
 
 def test_a_judge_of_refusals_is_part_of_the_saved_recipe():
-    recipe = PAPER.but(reward=replace(PAPER.reward, judge=LLMJudge("openai:http://localhost:1#judge")))  # type: ignore[type-var]
+    judge = LLMJudge("openai:http://localhost:1#judge")
+    recipe = PAPER.but(reward=replace(PAPER.reward, judge=judge))  # type: ignore[type-var]
     assert Recipe.from_dict(msgspec.json.decode(msgspec.json.encode(recipe.to_dict()))) == recipe

@@ -1,8 +1,9 @@
-"""Every case of EVO-RAG's seven step rewards, worked out by hand."""
+"""EVO-RAG's seven step rewards, worked out by hand; tests/golden/test_reward_rows.py has the usual episodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,9 @@ from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.errors import ConfigError, JudgeError
 from sleuth.recipes.evo_rag.curriculum import PARTS, Curriculum
 from sleuth.recipes.evo_rag.protocol import EvoRAG
-from sleuth.recipes.evo_rag.reward import EvoRAGReward
+from sleuth.recipes.evo_rag.reward import EvoRAGReward, is_enough, judge_prompt
 from sleuth.rollouts.transcript import read_transcript
-from sleuth.types import Passage, Question, Score
+from sleuth.types import Hit, Passage, Question, Score
 
 GOLD = Passage("g", "Checkers speech", "A speech by Richard Nixon.")
 OTHER = Passage("o", "Dogs", "About dogs.")
@@ -24,7 +25,7 @@ PROTOCOL = EvoRAG("{question}")
 HIT = ("environment", "<information>Doc 1(Title: Checkers speech) A speech by Richard Nixon.</information>")
 MISS = ("environment", "<information>Doc 1(Title: Dogs) About dogs.</information>")
 BACK = ("model", "<think>no</think><backtrack/>")
-REWARD = EvoRAGReward(Curriculum("none", max_steps=20), encoder=LexicalEncoder())
+REFUSE = ("model", "<think>t</think><refuse>nothing found</refuse>")
 ZERO = dict.fromkeys(PARTS, 0.0)
 
 
@@ -36,7 +37,11 @@ def answer(text: str) -> tuple[str, str]:
     return "model", f"<think>t</think><answer>{text}</answer>"
 
 
-REFUSE = ("model", "<think>t</think><refuse>nothing found</refuse>")
+def rewarded(max_steps: int = 20, **settings: Any) -> EvoRAGReward:
+    return EvoRAGReward(Curriculum("none", max_steps=max_steps), encoder=LexicalEncoder(), **settings)
+
+
+REWARD = rewarded()
 
 
 def score(*segments: tuple[str, str], question: Question = QUESTION, reward: EvoRAGReward = REWARD) -> Score:
@@ -44,84 +49,83 @@ def score(*segments: tuple[str, str], question: Question = QUESTION, reward: Evo
     return result
 
 
-def raw(*segments: tuple[str, str], question: Question = QUESTION) -> list[dict[str, float]]:
-    return [dict(step.parts) for step in score(*segments, question=question).steps]
+def raw(*segments: tuple[str, str], **options: Any) -> list[dict[str, float]]:
+    return [dict(step.parts) for step in score(*segments, **options).steps]
 
 
-def test_a_search_that_hits_gold_and_a_right_answer():
-    # EM = F1 = 1 for the answer; each step costs 1.
-    assert raw(search("checkers"), HIT, answer("richard nixon")) == [
-        ZERO | {"retrieval": 1.0, "step": -1.0},
-        ZERO | {"answer": 1.0, "step": -1.0},
-    ]
+@pytest.mark.parametrize(
+    ("segments", "steps"),
+    [
+        # EM = F1 = 1 for the answer; each step costs 1
+        ([search("checkers"), HIT, answer("richard nixon")], [{"retrieval": 1.0}, {"answer": 1.0}]),
+        # EM 0; F1 of {nixon} and {richard, nixon} = 2/3; half of the sum = 1/3
+        ([search("dogs"), MISS, answer("Nixon")], [{"retrieval": -1.0}, {"answer": 1 / 3}]),
+        ([search("dogs")], [{"retrieval": -1.0}]),  # a search without a result
+        # an invalid turn costs a step only
+        ([("model", "hello"), ("environment", "Again."), answer("x")], [{}, {}]),
+        # a backtrack costs, and so does one with nothing to drop
+        (
+            [BACK, search("dogs"), MISS, BACK, BACK, answer("x")],
+            [{"backtrack": -1.0}, {"retrieval": -1.0}, {"backtrack": -1.0}, {"backtrack": -1.0}, {}],
+        ),
+        # text after an answer
+        ([answer("Richard Nixon"), answer("Bob")], [{}, {}]),
+        # a result in pieces, its title in quotation marks
+        (
+            [
+                search("checkers"),
+                ("environment", "<information>"),
+                ("environment", 'Doc 1(Title: "Checkers speech") cut</information>'),
+            ],
+            [{"retrieval": 1.0}],
+        ),
+        ([], []),
+    ],
+)
+def test_raw_rewards(segments: list[tuple[str, str]], steps: list[dict[str, float]]):
+    found = raw(*segments)
+    assert len(found) == len(steps)
+    for own, expected in zip(found, steps, strict=True):
+        assert own == pytest.approx(ZERO | {"step": -1.0} | expected)
 
 
-def test_a_search_that_hits_nothing():
-    assert raw(search("dogs"), MISS, answer("Nixon")) == [
-        ZERO | {"retrieval": -1.0, "step": -1.0},
-        # EM 0; F1 of {nixon} and {richard, nixon} = 2/3; half of the sum = 1/3.
-        ZERO | {"answer": pytest.approx(1 / 3), "step": -1.0},
-    ]
+@pytest.mark.parametrize(
+    ("segments", "overlaps"),
+    [
+        ([search("big dogs"), MISS, search("Big dogs!"), MISS], [0.0, -1.0]),
+        # {a1,b} · {b,c} = 1/2; {b,c,d} with {a1,b}: 1/√6, with {b,c}: 2/√6 — the largest counts
+        (
+            [search("a1 b"), MISS, search("b c"), MISS, search("b c d"), MISS],
+            [0.0, -0.5, -2 / 6**0.5],
+        ),
+        # a dropped query still counts as an earlier one
+        ([search("big dogs"), MISS, BACK, search("big dogs"), MISS], [0.0, 0.0, -1.0]),
+    ],
+)
+def test_overlap_is_the_largest_cosine_with_an_earlier_query(segments: Any, overlaps: list[float]):
+    assert [step["overlap"] for step in raw(*segments)] == pytest.approx(overlaps)
 
 
-def test_a_search_without_a_result_hits_nothing():
-    assert raw(search("dogs"))[0]["retrieval"] == -1.0
+@pytest.mark.parametrize(
+    ("max_steps", "queries", "penalties"),
+    [
+        (10, "aa", [0, 0]),  # p = 0.2
+        (6, "aa", [0, -1]),  # 0.333
+        (7, "aa", [0, 0]),  # 0.2857
+        (20, "aa", [0, 0]),  # 0.1
+        (10, "aaa", [0, 0, -1]),  # p of exactly 0.3 is late
+        (20, "aaaaaa", [0, 0, 0, 0, 0, -1]),
+        (2, "ab", [0, 0]),  # a late search for something new is free
+        (1, "a", [0]),  # and so is a late first search
+    ],
+)
+def test_late_repetitions_are_penalised_from_p_0_3_on(max_steps: int, queries: str, penalties: list[float]):
+    words = {"a": "a1 b", "b": "c d"}
+    turns = [turn for query in queries for turn in (search(words[query]), MISS)]
+    assert [s["retrieval_action"] for s in raw(*turns, reward=rewarded(max_steps))] == penalties
 
 
-def test_the_first_query_overlaps_nothing_and_its_duplicate_overlaps_wholly():
-    first, second = raw(search("big dogs"), MISS, search("Big dogs!"), MISS)
-    assert first["overlap"] == 0.0
-    assert second["overlap"] == pytest.approx(-1.0)
-
-
-def test_overlap_is_the_largest_cosine_with_any_earlier_query():
-    # {a1,b} · {b,c} = 1/2; {b,c,d} with {a1,b}: 1/√6, with {b,c}: 2/√6 — the largest counts.
-    steps = raw(search("a1 b"), MISS, search("b c"), MISS, search("b c d"), MISS)
-    assert [step["overlap"] for step in steps] == pytest.approx([0.0, -0.5, -2 / 6**0.5])
-
-
-def test_a_dropped_query_still_counts_as_an_earlier_one():
-    steps = raw(search("big dogs"), MISS, BACK, search("big dogs"), MISS)
-    assert steps[2]["overlap"] == pytest.approx(-1.0)
-
-
-@pytest.mark.parametrize(("max_steps", "penalty"), [(10, 0.0), (6, -1.0), (7, 0.0), (20, 0.0)])
-def test_late_repetitions_are_penalised_from_p_0_3_on(max_steps: int, penalty: float):
-    # The second step: p = 0.2, 0.333, 0.2857, 0.1.
-    reward = EvoRAGReward(Curriculum("none", max_steps=max_steps), encoder=LexicalEncoder())
-    steps = score(search("a1 b"), MISS, search("a1 b"), MISS, reward=reward).steps
-    assert [step.parts["retrieval_action"] for step in steps] == [0.0, penalty]
-
-
-def test_p_of_exactly_0_3_is_late():
-    # Step 3 of 10 and step 6 of 20: p = 0.3.
-    for max_steps, step in ((10, 3), (20, 6)):
-        reward = EvoRAGReward(Curriculum("none", max_steps=max_steps), encoder=LexicalEncoder())
-        turns = [turn for _ in range(step) for turn in (search("a1 b"), MISS)]
-        steps = score(*turns, reward=reward).steps
-        assert [s.parts["retrieval_action"] for s in steps] == [0.0] * (step - 1) + [-1.0]
-
-
-def test_a_late_search_for_something_new_is_free():
-    reward = EvoRAGReward(Curriculum("none", max_steps=2), encoder=LexicalEncoder())
-    steps = score(search("a1 b"), MISS, search("c d"), MISS, reward=reward).steps
-    assert [s.parts["retrieval_action"] for s in steps] == [0.0, 0.0]
-    assert [s.parts["overlap"] for s in steps] == [0.0, 0.0]
-
-
-def test_a_late_first_search_is_free():
-    reward = EvoRAGReward(Curriculum("none", max_steps=1), encoder=LexicalEncoder())
-    assert score(search("a1 b"), MISS, reward=reward).steps[0].parts["retrieval_action"] == 0.0
-
-
-def test_a_backtrack_costs_and_so_does_one_with_nothing_to_drop():
-    result = score(BACK, search("dogs"), MISS, BACK, BACK, answer("x"))
-    assert [s.action for s in result.steps] == ["invalid", "search", "backtrack", "invalid", "answer"]
-    assert [s.parts["backtrack"] for s in result.steps] == [-1.0, 0.0, -1.0, -1.0, 0.0]
-
-
-def test_other_invalid_actions_cost_a_step_only():
-    assert raw(("model", "hello"), ("environment", "Again."), answer("x"))[0] == ZERO | {"step": -1.0}
+BOTH = Question("q", "Who?", ("x",), (GOLD, OTHER), ("g", "o"))
 
 
 @pytest.mark.parametrize(
@@ -134,26 +138,26 @@ def test_other_invalid_actions_cost_a_step_only():
         ([REFUSE], UNANSWERABLE, 1.0),
         # Dropping good evidence first does not make the refusal honest.
         ([search("checkers"), HIT, BACK, REFUSE], QUESTION, -1.0),
+        # All gold documents are needed.
+        ([search("checkers"), HIT, REFUSE], BOTH, 1.0),
+        ([search("checkers"), HIT, search("dogs"), MISS, REFUSE], BOTH, -1.0),
+        # Without known gold, whether there is an answer decides.
+        ([REFUSE], Question("q", "Who?", ("x",)), -1.0),
     ],
 )
 def test_refusals(segments: list[tuple[str, str]], question: Question, reward: float):
     last = score(*segments, question=question).steps[-1]
-    assert last.action == "refuse"
-    assert last.parts == ZERO | {"refusal": reward, "step": -1.0}
-
-
-def test_refusing_without_known_gold_is_judged_by_whether_there_is_an_answer():
-    assert raw(REFUSE, question=Question("q", "Who?", ("x",)))[0]["refusal"] == -1.0
-
-
-def test_all_gold_documents_are_needed():
-    both = Question("q", "Who?", ("x",), (GOLD, OTHER), ("g", "o"))
-    assert raw(search("checkers"), HIT, REFUSE, question=both)[1]["refusal"] == 1.0
-    assert raw(search("checkers"), HIT, search("dogs"), MISS, REFUSE, question=both)[2]["refusal"] == -1.0
+    assert (last.action, last.parts) == ("refuse", ZERO | {"refusal": reward, "step": -1.0})
 
 
 def test_answering_the_unanswerable_earns_nothing():
     assert raw(answer("x"), question=UNANSWERABLE) == [ZERO | {"step": -1.0}]
+
+
+def test_gold_listed_for_an_unanswerable_question_is_not_enough():
+    # MuSiQue's unanswerable questions still list what would have been gold.
+    listed = Question("q", "?", ("a",), gold_ids=("g",), answerable=False)
+    assert not is_enough(listed, [Hit(GOLD, 1.0)])
 
 
 def test_the_weighted_return_by_hand():
@@ -171,100 +175,93 @@ def test_the_weighted_return_by_hand():
     assert returns == pytest.approx([1.9285, 1.5855, 1.6185])
 
 
-def test_single_rewards_and_combinations():
-    everything = score(search("a1 b"), MISS, search("a1 b"), HIT, BACK, answer("Nixon"))
-    for parts in (("backtrack",), ("backtrack", "answer"), ("retrieval", "overlap")):
-        reward = EvoRAGReward(REWARD.curriculum, parts, LexicalEncoder())
-        result = score(search("a1 b"), MISS, search("a1 b"), HIT, BACK, answer("Nixon"), reward=reward)
-        assert result.total == pytest.approx(sum(everything.parts[part] for part in parts))
-        assert all(str(result.parts[part]) == "0.0" for part in PARTS if part not in parts)
-        assert [s.parts for s in result.steps] == [s.parts for s in everything.steps]
+@pytest.mark.parametrize("parts", [("backtrack",), ("backtrack", "answer"), ("retrieval", "overlap")])
+def test_single_rewards_and_combinations(parts: Any):
+    episode = (search("a1 b"), MISS, search("a1 b"), HIT, BACK, answer("Nixon"))
+    everything, result = score(*episode), score(*episode, reward=rewarded(parts=parts))
+    assert result.total == pytest.approx(sum(everything.parts[part] for part in parts))
+    assert all(str(result.parts[part]) == "0.0" for part in PARTS if part not in parts)
+    assert [s.parts for s in result.steps] == [s.parts for s in everything.steps]
 
 
-def test_settings_that_cannot_be():
-    with pytest.raises(ConfigError, match=r"parts\[0\] must be one of .*backtrack"):
-        EvoRAGReward(parts=("backtracks",))
-    with pytest.raises(ConfigError, match="parts must be tuple of length >= 1"):
-        EvoRAGReward(parts=())
-    with pytest.raises(ConfigError, match="hotpotqa"):
-        EvoRAGReward(rule="hotpotq")
-    with pytest.raises(ConfigError, match="yes or no"):
-        EvoRAGReward(judge="gpt")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"parts": ("backtracks",)}, r"parts\[0\] must be one of .*backtrack"),
+        ({"parts": ()}, "parts must be tuple of length >= 1"),
+        ({"rule": "hotpotq"}, "hotpotqa"),
+        ({"judge": "gpt"}, "yes or no"),
+    ],
+)
+def test_settings_out_of_range(settings: dict[str, Any], message: str):
+    with pytest.raises(ConfigError, match=message):
+        EvoRAGReward(**settings)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge with one opinion, or none."""
+    """A judge with one opinion, none, or an error."""
 
-    verdict: bool | None
+    verdict: Any
 
     def ask(self, prompts: Sequence[str]) -> list[bool | None]:
+        if isinstance(self.verdict, Exception):
+            raise self.verdict
         return [self.verdict] * len(prompts)
 
 
 @pytest.mark.parametrize(("enough", "reward"), [(True, -1.0), (False, 1.0)])
 def test_a_judge_decides_whether_the_evidence_is_enough(enough: bool, reward: float):
-    judged = EvoRAGReward(REWARD.curriculum, encoder=LexicalEncoder(), judge=Verdict(enough))
-    assert score(search("checkers"), HIT, REFUSE, reward=judged).steps[1].parts["refusal"] == reward
+    judged = rewarded(judge=Verdict(enough))
+    assert raw(search("checkers"), HIT, REFUSE, reward=judged)[1]["refusal"] == reward
 
 
-def test_a_verdict_that_cannot_be_had_is_invalid_and_costs_no_other_sample():
-    class Gone:
-        def ask(self, prompts: Sequence[str]) -> list[bool | None]:
-            raise JudgeError("the endpoint is silent")
-
-    for judge, reason in ((Verdict(None), "no verdict"), (Gone(), "silent")):
-        reward = EvoRAGReward(REWARD.curriculum, encoder=LexicalEncoder(), judge=judge)
-        transcripts = [read_transcript(PROTOCOL, QUESTION, [turn]) for turn in (REFUSE, answer("x"))]
-        refused, answered = reward.score(transcripts)
-        assert reason in refused.invalid
-        assert not answered.invalid
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [(None, "no verdict"), ("yes", "cannot be one: 'yes'"), (JudgeError("it is silent"), "silent")],
+)
+def test_a_missing_verdict_is_invalid_and_costs_no_other_sample(verdict: Any, reason: str):
+    transcripts = [read_transcript(PROTOCOL, QUESTION, [turn]) for turn in (REFUSE, answer("x"))]
+    refused, answered = rewarded(judge=Verdict(verdict)).score(transcripts)
+    assert reason in refused.invalid
+    assert not answered.invalid
 
 
-def test_the_judge_is_asked_about_what_was_found():
-    asked: list[str] = []
-
-    class Curious:
-        def ask(self, prompts: Sequence[str]) -> list[bool | None]:
-            asked.extend(prompts)
-            return [True] * len(prompts)
-
-    reward = EvoRAGReward(REWARD.curriculum, encoder=LexicalEncoder(), judge=Curious())
-    score(search("checkers"), HIT, search("checkers"), HIT, REFUSE, reward=reward)
-    (prompt,) = asked
+def test_the_judge_reads_each_document_once_and_braces_stay():
+    prompt = judge_prompt(Question("q", "Who {x}?", ("a",)), [Hit(p, 1.0) for p in (GOLD, OTHER, GOLD)])
+    assert "Question: Who {x}?" in prompt
     assert prompt.count("A speech by Richard Nixon.") == 1
-    assert "Question: Who?" in prompt
+    assert "2. Dogs: About dogs." in prompt
+    assert "(none)" in judge_prompt(QUESTION, ())
 
 
-def test_searches_without_known_gold_cannot_be_scored():
-    bare = Question("q", "Who?", ("x",), (GOLD,))
-    assert "no gold documents" in score(search("x"), HIT, question=bare).invalid
-    lost = Question("q", "Who?", ("x",), (GOLD,), ("elsewhere",))
-    assert "'elsewhere' points to no passage" in score(search("x"), HIT, question=lost).invalid
-    unseen = Question("q", "Who?", ("x",), (), ("g",))
-    assert "without passages" in score(search("x"), HIT, question=unseen).invalid
-    # Refusing because of gold that cannot be found by anyone would be paid as honest.
-    assert "'elsewhere' points to no passage" in score(REFUSE, question=lost).invalid
-    assert "without passages" in score(search("x"), HIT, REFUSE, question=unseen).invalid
-    assert score(REFUSE, question=unseen).steps[0].parts["refusal"] == 1.0  # nothing was searched for
-    without = EvoRAGReward(REWARD.curriculum, ("answer",), LexicalEncoder())
-    assert score(search("x"), HIT, answer("x"), question=bare, reward=without).total == 1.0
+BARE = Question("q", "Who?", ("x",), (GOLD,))
+LOST = Question("q", "Who?", ("x",), (GOLD,), ("elsewhere",))
+UNSEEN = Question("q", "Who?", ("x",), (), ("g",))
 
 
-def test_a_result_in_pieces_and_titles_in_quotation_marks():
-    pieces = [
-        ("environment", "<information>"),
-        ("environment", 'Doc 1(Title: "Checkers speech") cut</information>'),
-    ]
-    assert raw(search("checkers"), *pieces)[0]["retrieval"] == 1.0
+@pytest.mark.parametrize(
+    ("segments", "question", "reason"),
+    [
+        ([search("x"), HIT], BARE, "no gold documents"),
+        ([search("x"), HIT], LOST, "'elsewhere' points to no passage"),
+        ([search("x"), HIT], UNSEEN, "without passages"),
+        # Refusing because of gold that cannot be found by anyone would be paid as honest.
+        ([REFUSE], LOST, "'elsewhere' points to no passage"),
+        ([search("x"), HIT, REFUSE], UNSEEN, "without passages"),
+        ([REFUSE], UNSEEN, ""),  # nothing was searched for
+    ],
+)
+def test_searches_without_known_gold_cannot_be_scored(segments: Any, question: Question, reason: str):
+    invalid = score(*segments, question=question).invalid
+    assert reason in invalid
+    assert bool(invalid) == bool(reason)
 
 
-def test_an_answer_that_something_follows_earns_nothing():
-    assert [s["answer"] for s in raw(answer("Richard Nixon"), answer("Bob"))] == [0.0, 0.0]
-
-
-def test_nothing_done_is_nothing():
-    assert score() == Score(0.0, ZERO)
+def test_parts_that_do_not_count_need_no_gold():
+    assert (
+        score(search("x"), HIT, answer("x"), question=BARE, reward=rewarded(parts=("answer",))).total == 1.0
+    )
 
 
 @given(st.text(alphabet="<>/ abcdefhinorsuwk", max_size=40))

@@ -1,5 +1,6 @@
-"""Siblings: the same context, other actions, each to its own end."""
+"""Siblings: the same context, other actions, each to its own end; and the pairs they make (§3.3, §3.4)."""
 
+import math
 import random
 
 import pytest
@@ -9,13 +10,14 @@ from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.record import Record
 from sleuth.episodes.world import World
-from sleuth.errors import ConfigError, RetrievalError
+from sleuth.errors import RetrievalError, RewardError, RolloutError
+from sleuth.protocols.prompted.search_o1 import SearchO1
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
-from sleuth.recipes.evo_rag.siblings import branch, turn_of
+from sleuth.recipes.evo_rag.siblings import Candidate, all_pairs, best_pair, branch, turn_of
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.given import GivenParagraphs
-from sleuth.types import Passage, Question, Trajectory
-from support.episodes import run_episodes
+from sleuth.rollouts.run import roll_out
+from sleuth.types import Action, Passage, Question, Segment, Trajectory
 
 PASSAGES = (Passage("d", "Dogs", "About dogs."), Passage("c", "Cats", "About cats."))
 QUESTIONS = [Question(f"q{i}", f"Who {i}?", ("x",), PASSAGES, ("d",)) for i in range(3)]
@@ -29,7 +31,6 @@ TURNS = [
     "<think>e</think><refuse>none</refuse>",
     "nonsense",
 ]
-SAMPLING = Sampling(temperature=1.0)
 
 
 def draw(request: Request, turn: int) -> str:
@@ -37,28 +38,20 @@ def draw(request: Request, turn: int) -> str:
     return random.Random(request.seed).choice(TURNS)
 
 
-def world(engine: ScriptedEngine | None = None, retriever: Retriever | None = None) -> World:
-    return World(PROTOCOL, engine or ScriptedEngine(draw), retriever or GivenParagraphs(), LIMITS, SAMPLING)
+def world(reply: object = draw, retriever: Retriever | None = None) -> World:
+    engine = ScriptedEngine(reply)  # type: ignore[arg-type]
+    return World(PROTOCOL, engine, retriever or GivenParagraphs(), LIMITS, Sampling(temperature=1.0))
 
 
-def grow(siblings: int = 4, seed: int = 5, **options: int) -> list[list[Trajectory]]:
-    return branch(QUESTIONS, world(), siblings, seed=seed, **options)
+def grow(seed: int = 5, **options: int) -> list[list[Trajectory]]:
+    return branch(QUESTIONS, world(), 4, seed=seed, **options)
 
 
 def test_every_turn_of_the_trunk_is_a_state():
     states = grow()
-    trunks = run_episodes(
-        QUESTIONS,
-        protocol=PROTOCOL,
-        engine=ScriptedEngine(draw),
-        retriever=GivenParagraphs(),
-        limits=LIMITS,
-        sampling=SAMPLING,
-        seed=5,
-    )
-    expected = [(t.question.id, i) for (t,) in trunks for i, _ in t.policy_segments()]
-    assert [(group[0].question.id, group[-1].fork) for group in states] == expected
-    assert [group[0] for group in states] == [t for (t,) in trunks for _ in t.policy_segments()]
+    trunks = [trunk for (trunk,) in roll_out(QUESTIONS, world(), seed=5)]
+    expected = [(trunk, i) for trunk in trunks for i, _ in trunk.policy_segments()]
+    assert [(group[0], group[-1].fork) for group in states] == expected
     assert all(len(group) == 4 for group in states)
 
 
@@ -81,14 +74,8 @@ def test_forks_are_the_same_in_any_order_of_work():
 
 
 def test_a_fork_restores_searches_drops_and_steps():
-    written = iter([TURNS[0], TURNS[1], TURNS[2], TURNS[3]])
-    ((trunk,),) = run_episodes(
-        QUESTIONS[:1],
-        protocol=PROTOCOL,
-        engine=ScriptedEngine(lambda request, turn: next(written)),
-        retriever=GivenParagraphs(),
-        limits=LIMITS,
-    )
+    written = iter(TURNS[:4])
+    ((trunk,),) = roll_out(QUESTIONS[:1], world(lambda request, turn: next(written)))
 
     def forked(index: int) -> Record:
         record = world().record(trunk.question, 1)
@@ -124,11 +111,60 @@ class Broken(Retriever):
 
 
 def test_a_trunk_that_failed_from_outside_gives_no_state():
-    scripted = ScriptedEngine(lambda request, turn: TURNS[0])
-    states = branch(QUESTIONS, world(scripted, Broken()), 4)
-    assert states == []
+    assert branch(QUESTIONS, world(lambda request, turn: TURNS[0], Broken()), 4) == []
 
 
-def test_one_sibling_is_no_comparison():
-    with pytest.raises(ConfigError, match="at least 2 siblings"):
-        grow(siblings=1)
+def test_an_episode_of_several_contexts_cannot_be_branched():
+    query = "<|begin_search_query|>x<|end_search_query|>"
+    engine = ScriptedEngine(lambda request, turn: "\\boxed{Rome}" if turn else query)
+    with pytest.raises(RolloutError, match="several contexts"):
+        branch(QUESTIONS, World(SearchO1(), engine, GivenParagraphs(), Limits()), 4)
+
+
+def candidate(value: float, text: str = "", kind: str = "search") -> Candidate:
+    name = text or str(value)
+    segments = (Segment("prompt", "", (1,)), Segment("policy", name, (2,)))
+    return Candidate(Trajectory(Question("q", "?", ()), segments, (Action(kind, name, 1),)), value)
+
+
+@pytest.mark.parametrize(
+    ("values", "pairs"),
+    [
+        ((0.1, 0.9, 0.5), [("0.9", "0.1"), ("0.5", "0.1"), ("0.9", "0.5")]),
+        ((0.1, 0.9, 0.65), [("0.9", "0.1"), ("0.65", "0.1")]),
+        # 0.7 − 0.4 is below 0.3 in binary, and counts as 0.3
+        ((0.4, 0.7), [("0.7", "0.4")]),
+        ((0.4, 0.6999), []),
+    ],
+)
+def test_every_pair_that_is_far_enough_apart(values: tuple[float, ...], pairs: list[tuple[str, str]]):
+    found = all_pairs([candidate(value) for value in values], 0.3)
+    assert [(p.chosen.actions[0].text, p.rejected.actions[0].text) for p in found] == pairs
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "margin", "count"),
+    [
+        (candidate(1.0, "a"), candidate(1.0, "b"), 0.0, 0),  # equal returns, even without a margin
+        (candidate(1.0, "dogs"), candidate(0.0, "dogs"), 0.2, 0),  # the same action
+        (candidate(1.0, "dogs"), candidate(0.0, "dogs", "answer"), 0.2, 1),
+    ],
+)
+def test_only_different_actions_with_different_returns_are_a_pair(
+    first: Candidate, second: Candidate, margin: float, count: int
+):
+    assert len(all_pairs([first, second], margin)) == count
+
+
+def test_one_pair_per_state_the_furthest_apart():
+    pair = best_pair([candidate(v) for v in (0.5, 0.1, 0.9, 0.1001)], 0.2)
+    assert pair is not None
+    assert (pair.chosen.actions[0].text, pair.rejected.actions[0].text) == ("0.9", "0.1")
+    assert pair.margin == pytest.approx(0.8)
+    assert best_pair([candidate(0.5), candidate(0.6)], 0.2) is None
+    assert best_pair([], 0.2) is None
+
+
+def test_a_value_that_is_not_finite_is_refused():
+    with pytest.raises(RewardError, match="nan"):
+        all_pairs([candidate(math.nan, "a"), candidate(1.0)], 0.2)

@@ -21,9 +21,9 @@ from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.recipes.evo_rag.curriculum import Curriculum
 from sleuth.recipes.evo_rag.dpo import DPO
-from sleuth.recipes.evo_rag.pairs import candidates_of
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
 from sleuth.recipes.evo_rag.reward import EvoRAGReward
+from sleuth.recipes.evo_rag.siblings import candidates_of
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.scale import Scale

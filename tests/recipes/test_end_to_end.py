@@ -1,0 +1,79 @@
+"""Demonstrations of recipes that read given paragraphs, and whole runs of small recipes."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sleuth.datasets import load_questions
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
+from sleuth.experiment import Experiment
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.rollouts.demonstrate import demonstrate
+
+ARENA = ["arena/cpu", "arena/naive-grpo-cpu", "arena/sft-direct-cpu", "arena/sft-reasoning-cpu"]
+
+
+@pytest.mark.parametrize("name", ARENA)
+def test_demonstrations_earn_the_whole_reward(name: str):
+    recipe = load_recipe(name)
+    # A byte tokenizer: several times the tokens of the real one.
+    limits = replace(Limits.of(recipe.scale), max_new_tokens=1000, max_context=8000)
+    questions = load_questions("factbook-distractor:dev", limit=20).questions
+    world = World(recipe.protocol, ScriptedEngine([]), recipe.retriever, limits)
+    kept, in_vain = demonstrate(questions, world, wanted=12)
+    assert len(kept) == 12
+    assert in_vain <= 4  # unanswerable questions
+    full = 13.0 if "relevance" in recipe.protocol.tags else 2.0
+    assert [score.total for score in recipe.reward.score(kept)] == [full] * 12
+
+
+def small(recipe: Recipe, model: Path, folder: Path) -> Recipe:
+    """The recipe on eight short questions with three paragraphs each."""
+    rows = [
+        {
+            "id": f"q{i}",
+            "question": f"Mayor of {city}?",
+            "answers": [f"{city}son"],
+            "paragraphs": [
+                {"id": f"a{i}", "title": city, "text": f"Mayor: {city}son.", "is_supporting": True},
+                {"id": f"b{i}", "title": "Tea", "text": "A drink."},
+                {"id": f"c{i}", "title": "Oslo", "text": "A town."},
+            ],
+        }
+        for i, city in enumerate(["Arl", "Bri", "Cos", "Dor", "Elv", "Far", "Gor", "Hil"])
+    ]
+    for name, part in (("train", rows[:5]), ("dev", rows[5:])):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, part)))
+    data = {
+        "train_data": f"jsonl:{folder / 'train.jsonl'}",
+        "eval_data": f"jsonl:{folder / 'dev.jsonl'}",
+    }
+    return recipe.sized(
+        **({"eval_questions": 3} if recipe.name == "r1/cpu" else data),  # R1's demonstrations need hops
+        model=str(model),
+        max_context=1000,
+        warm_start_examples=4,
+        warm_start_batch=2,
+        steps=min(2, recipe.scale.steps),
+        batch=2,
+        save_every=1,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*ARENA, "eviomni/cpu", "r1/cpu"])
+def test_training_end_to_end(name: str, tiny_model: Path, tmp_path: Path):
+    recipe = small(load_recipe(name), tiny_model, tmp_path)
+    summary = Experiment(recipe, tmp_path / "run", say=lambda _: None).run()
+    assert (summary["steps"], summary["stopped"], summary["n"]) == (recipe.scale.steps, "done", 3)
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["phase"] for row in rows] == ["warm_start"] * 2 + ["train"] * recipe.scale.steps
+    parts = {"arena": ("format", "accuracy"), "eviomni": ("answer", "length", "format"), "r1": ("answer",)}
+    for row in rows[2:]:
+        assert {f"reward/{part}" for part in parts[name.partition("/")[0]]} <= row.keys()
+        assert row["rollouts/invalid"] == 0

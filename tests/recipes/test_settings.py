@@ -1,0 +1,154 @@
+"""Settings of the recipes are those of their papers, and variants differ from them in one thing."""
+
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import pytest
+
+from sleuth.protocols.prompted.ircot import IRCoT
+from sleuth.protocols.prompted.iter_retgen import IterRetGen
+from sleuth.protocols.prompted.search_o1 import SearchO1
+from sleuth.protocols.prompted.sure import SuRe
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe, recipe_names
+from sleuth.retrievers.none import NoRetriever
+
+PAPERS: dict[str, dict[str, Any]] = {
+    "arena": {
+        "algorithm": {
+            "kl": "k2",
+            "beta": 0.04,
+            "epsilon": 0.2,
+            "group_size": 7,
+            "num_updates": 1,
+            "aggregation": "token",
+        },
+        "scale": {
+            "batch": 256,
+            "lr": 3e-6,
+            "temperature": 0.9,
+            "max_new_tokens": 256,
+            "lr_schedule": "cosine",
+        },
+        "protocol": {"titles": False},
+    },
+    "autorefine": {
+        "algorithm": {"group_size": 5, "kl": "k3"},
+        "scale": {"batch": 256, "steps": 300, "lr": 1e-6, "lr_warmup": 0.0, "top_k": 3, "max_steps": 6},
+    },
+    "eval-rar": {
+        "algorithm": {"group_size": 5, "beta": 0.001, "epsilon": 0.2},
+        "scale": {"batch": 512, "lr": 1e-6, "steps": 200, "top_k": 3},
+        "reward": {"bonus": 0.1},
+    },
+    "eviomni": {
+        "algorithm": {"scale": "std_floor", "std_floor": 0.1, "epsilon": 0.2, "beta": 0.01},
+        "reward": {"answer_weight": 0.8, "length_weight": 0.1, "format_weight": 0.1, "omega": 0.9},
+        "scale": {"lr": 1e-6, "top_k": 5, "lora_rank": 0, "max_steps": 1},
+    },
+    "evo-rag": {
+        "algorithm": {"beta": 0.1, "margin": 0.2, "model_margin": 0.3, "update_pairs": 64},
+        "scale": {"max_steps": 20, "lr": 5e-6, "patience": 2, "train_questions": 1000},
+    },
+    "ircot": {"protocol": {"max_sentences": 8, "max_passages": 15}},
+    "iter-retgen": {"protocol": {"rounds": 2}, "scale": {"top_k": 5}},
+    "sure": {"protocol": {"candidates": 2}, "scale": {"top_k": 10}},
+    "search-o1": {"protocol": {"max_searches": 10}},
+    "self-ask": {"protocol": {"shots": 4}},
+    "direct/sft": {"scale": {"steps": 0, "warm_start_examples": 169_615}},
+}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_settings_of_the_paper(name: str):
+    recipe = load_recipe(name)
+    for slot, settings in PAPERS[name].items():
+        part = getattr(recipe, slot)
+        assert {key: getattr(part, key) for key in settings} == settings
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("arena/f1", {"reward.measure": "f1"}),
+        ("arena/k3", {"algorithm.kl": "k3"}),
+        ("arena/relevance-f1", {"reward.relevance_measure": "f1"}),
+        ("autorefine/code", {"reward.containment": "characters"}),
+        ("eval-rar/no-evaluation-reward", {"reward.bonus": 0.0}),
+        ("eviomni/rationale", {"reward.outputs": ("rationale",)}),
+        ("eviomni/evidence-full", {"reward.outputs": ("evidence", "full")}),
+        ("evo-rag/backtrack-only", {"reward.parts": ("backtrack",)}),
+        ("evo-rag/reference-free", {"algorithm.reference_free": True}),
+        ("evo-rag/two-stage", {"reward.curriculum.schedule": "two-stage"}),
+    ],
+)
+def test_a_variant_changes_one_setting(name: str, changes: dict[str, Any]):
+    paper, variant = load_recipe(name.partition("/")[0]), load_recipe(name)
+    for path, value in changes.items():
+        assert reduce(getattr, path.split("."), variant) == value
+        paper = _changed(paper, path.split("."), value)
+    assert variant.but(name="", source="", variant="") == paper.but(name="", source="", variant="")
+
+
+def _changed(part: Any, path: list[str], value: Any) -> Any:
+    inner = _changed(getattr(part, path[0]), path[1:], value) if path[1:] else value
+    return replace(part, **{path[0]: inner})
+
+
+@pytest.mark.parametrize(
+    ("paper", "cpu", "shared"),
+    [
+        *((f"{n}/paper", f"{n}/cpu", ("reward",)) for n in ("search-r1", "eval-rar", "rag", "autorefine")),
+        *(
+            (f"arena/{n or 'paper'}", f"arena/{n + '-' if n else ''}cpu", ("reward", "algorithm"))
+            for n in ("", "naive-grpo", "sft-direct", "sft-reasoning")
+        ),
+    ],
+)
+def test_cpu_scale_keeps_the_method(paper: str, cpu: str, shared: tuple[str, ...]):
+    large, small = load_recipe(paper), load_recipe(cpu)
+    assert [getattr(large, slot) for slot in shared] == [getattr(small, slot) for slot in shared]
+    if "algorithm" in shared:
+        assert large.protocol.tags == small.protocol.tags
+    else:
+        assert replace(large.algorithm, beta=0.0) == small.algorithm  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_names_its_source(name: str):
+    recipe = load_recipe(name)
+    assert recipe.source
+    assert recipe.variant in ("paper", "code", "cpu")
+    assert (recipe.scale.model == "smollm2-135m-instruct") == (recipe.variant == "cpu")
+    if name.startswith("arena/"):
+        for slot in ("{question}", "{references}"):
+            assert recipe.protocol.instruction.count(slot) == 1  # type: ignore[attr-defined]
+
+
+PROMPTED = ("cot", "direct", "ircot", "iter-retgen", "search-o1", "self-ask", "sure")
+MOST_TURNS = {
+    IRCoT: lambda p: p.max_sentences + 1,
+    IterRetGen: lambda p: p.rounds,
+    SuRe: lambda p: 1 + p.candidates + p.candidates**2,
+    SearchO1: lambda p: 2 * p.max_searches + 1,
+}
+
+
+@pytest.mark.parametrize(
+    "spec", [f"{name}/{scale}" for name in (*PROMPTED, "r1") for scale in ("paper", "cpu")]
+)
+def test_baselines_learn_search_and_have_turns_as_their_method_needs(spec: str):
+    recipe: Recipe = load_recipe(spec)
+    name = spec.partition("/")[0]
+    assert (recipe.scale.steps > 0) == (name == "r1")
+    assert isinstance(recipe.retriever, NoRetriever) == (name in ("cot", "direct", "r1"))
+    if most := MOST_TURNS.get(type(recipe.protocol)):
+        assert recipe.scale.max_steps == most(recipe.protocol)
+
+
+@pytest.mark.parametrize("scale", ["paper", "cpu"])
+def test_r1_is_search_r1_without_searching(scale: str):
+    mine, theirs = load_recipe(f"r1/{scale}"), load_recipe(f"search-r1/{scale}")
+    assert (mine.algorithm, mine.reward) == (theirs.algorithm, theirs.reward)
+    assert mine.sized(max_steps=theirs.scale.max_steps).scale == theirs.scale
