@@ -1,4 +1,4 @@
-"""What an expert with the gold hops would write: the wording of warm-start demonstrations.
+"""Warm-start demonstrations: the wording of an expert who knows the gold hops.
 
 Every sentence is ours and short, because at CPU scale each token of a demonstration is paid
 for in every update. A demonstration exists only where the gold searches really find the gold
