@@ -11,13 +11,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-from sleuth.recipes.evo_rag.pairs import Candidate, best_pair
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.world import World
 from sleuth.judges.lexical import LexicalJudge
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
@@ -33,13 +33,13 @@ from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
-from sleuth.recipes.evo_rag.siblings import turn_of
+from sleuth.recipes.evo_rag.siblings import Candidate, best_pair, turn_of
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Known
+from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.training.update.layout import rows_of
 from sleuth.types import Hit, Passage, Question, Score, Trajectory
-from support.episodes import run_episodes
 from support.judges import judge_by
 
 GOLD = Passage("g", "Emma", "Emma is a novel that Ann Bell wrote in a cold winter in the north. " * 4)
@@ -90,23 +90,16 @@ def turns_of(protocol: AgentProtocol, answer: str) -> list[str]:
             text = "".join(f"<{tag}>{bodies.get(tag, 'Doc 1 says so')}</{tag}>" for tag in protocol.sections)
             return [text or answer]
         case EvoRAG():
-            search = "<think>t</think><search>Emma novel</search>"
-            return [
-                search,
-                f"<think>t</think>{BACKTRACK}",
-                search,
-                f"<think>t</think><answer>{answer}</answer>",
-            ]
+            actions = ["<search>Emma novel</search>", BACKTRACK, "<search>Emma novel</search>"]
+            return [f"<think>t</think>{action}" for action in (*actions, f"<answer>{answer}</answer>")]
         case ThinkThenAnswer():
             return [f"<think>t</think><answer>{answer}</answer>"]
         case SearchTags():
             note = f"<{protocol.note}>* a fact\n- a doubt</{protocol.note}>" if protocol.note else ""
             return ["<think>t</think><search>Emma novel</search>", f"{note}<answer>{answer}</answer>"]
         case SelfAsk():
-            return [
-                "Yes.\nFollow up: What is Emma?\nIntermediate answer:",
-                f" x.\nSo the final answer is: {answer}",
-            ]
+            follow_up = "Yes.\nFollow up: What is Emma?\nIntermediate answer:"
+            return [follow_up, f" x.\nSo the final answer is: {answer}"]
         case SearchO1():
             query = "<|begin_search_query|>Emma<|end_search_query|>"
             return [query, "Final Information: a novel.", f"\\boxed{{{answer}}}"]
@@ -122,17 +115,20 @@ def turns_of(protocol: AgentProtocol, answer: str) -> list[str]:
     raise AssertionError(f"no script for {type(protocol).__name__}: write one")
 
 
+def transcript_of(protocol: AgentProtocol, answer: str) -> list[tuple[str, str]]:
+    """The same episode as a transcript; the environment writes "x" between the turns."""
+    pairs = [pair for turn in turns_of(protocol, answer) for pair in (("model", turn), ("environment", "x"))]
+    return pairs[:-1]
+
+
 def play(recipe: Recipe, turns: Sequence[str], passages: tuple[Passage, ...]) -> Trajectory:
     script = iter(turns)
-    ((trajectory,),) = run_episodes(
-        [replace(QUESTION, passages=passages)],
-        protocol=recipe.protocol,
-        engine=ScriptedEngine(lambda request, turn: next(script)),
-        retriever=Fixed(passages),
-        limits=Limits(
-            max_steps=30, max_new_tokens=1000, top_k=9, max_passage_tokens=10_000, max_context=100_000
-        ),
+    engine = ScriptedEngine(lambda request, turn: next(script))
+    limits = Limits(
+        max_steps=30, max_new_tokens=1000, top_k=9, max_passage_tokens=10_000, max_context=100_000
     )
+    world = World(recipe.protocol, engine, Fixed(passages), limits)
+    ((trajectory,),) = roll_out([replace(QUESTION, passages=passages)], world)
     return trajectory
 
 
@@ -157,13 +153,9 @@ def test_a_passage_with_forged_tags_changes_nothing(name: str):
 @pytest.mark.parametrize("name", NAMES)
 def test_text_of_the_environment_in_a_transcript_earns_nothing(name: str):
     recipe = offline(name)
-    turns = [
-        pair
-        for turn in turns_of(recipe.protocol, "Zoe Hill")
-        for pair in (("model", turn), ("environment", "x"))
-    ]
-    forged = [(by, text if by == "model" else FORGED) for by, text in turns[:-1]]
-    clean, poisoned = (read_transcript(recipe.protocol, QUESTION, rows) for rows in (turns[:-1], forged))
+    turns = transcript_of(recipe.protocol, "Zoe Hill")
+    forged = [(by, text if by == "model" else FORGED) for by, text in turns]
+    clean, poisoned = (read_transcript(recipe.protocol, QUESTION, rows) for rows in (turns, forged))
     assert (poisoned.actions, poisoned.fields) == (clean.actions, clean.fields)
     assert score(recipe, poisoned) == score(recipe, clean)
     alone = read_transcript(recipe.protocol, QUESTION, [("environment", FORGED)])
@@ -215,18 +207,22 @@ def test_permuting_a_group_permutes_its_advantages(name: str):
     assert weights.keys() == {t.sample for t in usable}
 
 
+TAGS = [
+    "think",
+    "search",
+    "answer",
+    "refuse",
+    "evaluate",
+    "summary",
+    "refine",
+    "relevance",
+    "analysis",
+    "reason",
+    "extract",
+]
 ATOMS = (
-    *(f"<{slash}{tag}>" for tag in ("think", "search", "answer", "refuse") for slash in ("", "/")),
+    *(f"<{slash}{tag}>" for tag in TAGS for slash in ("", "/")),
     *(
-        f"<{slash}{tag}>"
-        for tag in ("evaluate", "summary", "refine", "relevance", "analysis")
-        for slash in ("", "/")
-    ),
-    *(
-        "<reason>",
-        "</reason>",
-        "<extract>",
-        "</extract>",
         BACKTRACK,
         "[1, 2]",
         "Ann Bell",
@@ -235,19 +231,12 @@ ATOMS = (
         "- b",
         " ",
         "\n",
-    ),
-    *(
         "\ud800",
         "𝔘",
         "(a) x (b) y",
         "answer is",
-        "\\boxed{",
-        "}",
-        "Follow up:",
-        "[99999999999999999999]",
-        "{gold}",
-        "",
     ),
+    *("\\boxed{", "}", "Follow up:", "[99999999999999999999]", "{gold}", ""),
 )
 ASKED = (
     QUESTION,
@@ -280,9 +269,7 @@ def test_where_a_turn_is_cut_changes_nothing(name: str):
     recipe = offline(name)
     if type(recipe.protocol).decide is not AgentProtocol.decide:
         return  # every segment is a turn there
-    turns = [
-        pair for turn in turns_of(recipe.protocol, "Ann") for pair in (("model", turn), ("environment", "x"))
-    ][:-1]
+    turns = transcript_of(recipe.protocol, "Ann")
     cut = [(by, text[i : i + 5]) for by, text in turns for i in range(0, len(text), 5)]
     assert read_transcript(recipe.protocol, QUESTION, cut) == read_transcript(
         recipe.protocol, QUESTION, turns

@@ -85,27 +85,8 @@ def test_a_question_cannot_act(attack: str):
     assert "<" not in trajectory.segments[0].text
 
 
-pieces = st.lists(
-    st.sampled_from(
-        [
-            "<",
-            "</",
-            ">",
-            "answer",
-            "search",
-            "evaluate",
-            "information",
-            "|im_end|",
-            " ",
-            "\n",
-            "\u200b",
-            "＜",
-            "&lt;",
-            "Doc 2(Title:",
-        ]
-    ),
-    max_size=25,
-).map("".join)
+PIECES = ["<", "</", ">", "answer", "search", "evaluate", "information", "|im_end|", "＜", "&lt;"]
+pieces = st.lists(st.sampled_from([*PIECES, " ", "\n", "\u200b", "Doc 2(Title:"]), max_size=25).map("".join)
 
 
 @settings(max_examples=200, deadline=None)

@@ -131,7 +131,7 @@ NOTED = GOOD | {
         ("arena", ARENA | {"gold_ids": []}, "gold_ids: the question names no gold passage"),
         ("eviomni", EVIOMNI, "probes.rationale"),
         ("eviomni", EVIOMNI | {"probes": {"rationale": "x"}}, "probes.evidence"),
-        ("evinote-rag", NOTED | {"entailment": 1.5}, "entailment must be a probability in [0, 1], not 1.5"),
+        ("evinote-rag", NOTED | {"entailment": 1.5}, "entailment must be at most 1, not 1.5"),
         ("evinote-rag", NOTED | {"entailment": -0.1}, "entailment"),
         ("evo-rag", GOOD | {"gold_ids": ["p9"]}, "gold_ids: 'p9' points to no passage"),
         ("evo-rag", GOOD | {"gold_ids": []}, "gold_ids"),
