@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import msgspec
 
@@ -16,7 +15,7 @@ from sleuth.datasets.paraphrase import LEVELS, paraphrase
 from sleuth.datasets.wrong_answers import wrong_answers
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError, DataError
-from sleuth.evaluation.perturbed import PerturbedCurve, points_of, write_curve
+from sleuth.evaluation.perturbed import PerturbedCurve, Point, points_of, write_curve
 from sleuth.evaluation.result import Evaluation
 from sleuth.experiment import Experiment
 from sleuth.registry import nearest
@@ -31,10 +30,6 @@ from sleuth.types import Question
 
 POOL = "pool"
 WRONG = "wrong-answers.jsonl"
-
-
-Wrong = dict[tuple[str, str], str]
-"""(data set, id) → planted wrong answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +115,17 @@ def measure_robustness(
     levels, given = levels_of(kind, levels), experiment.eval_questions
     experiment.folder.mkdir(parents=True, exist_ok=True)
     wrong = wrong_answers(given) if kind == "contradiction" else {}
-    questions = [question for question in given if _applies(kind, question, wrong)]
+    needy = kind in ("contradiction", "missing-gold")
+    questions = [q for q in given if not needy or (q.answerable and q.answers and q.gold_ids)]
+    if kind == "contradiction":
+        questions = [q for q in questions if (q.dataset, q.id) in wrong]
     if not questions:
         raise DataError(
             f"{experiment.recipe.scale.eval_data}: no question has what {kind} needs: {KINDS[kind].needs}"
         )
     if wrong:
-        _write_wrong(experiment.folder / WRONG, wrong)
+        rows = [{"dataset": d, "id": i, "answer": answer} for (d, i), answer in sorted(wrong.items())]
+        (experiment.folder / WRONG).write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
         wrong = {(q.dataset, q.id): wrong[q.dataset, q.id] for q in questions}
     source = _pool(experiment, pool) if kind == "noise" else str(experiment.folder / WRONG)
     own, perturbed = experiment.retriever, KINDS[kind].retriever
@@ -137,44 +136,24 @@ def measure_robustness(
     evaluations = []
     for level, retriever in retrievers.items():
         changed = [paraphrase(q, level) for q in questions] if kind == "paraphrase" else questions
-        evaluations.append((level, _evaluate(experiment, kind, level, changed, retriever, engine)))
+        point = replace(experiment, perturbation={"kind": kind, "level": str(level)} if level else {})
+        point.eval_questions, point.retriever = changed, retriever
+        if experiment.checks_leaks:
+            point.train_questions = experiment.train_questions
+        evaluations.append((level, point.evaluate(f"{kind}-{level}", engine)))
+    points = points_of(evaluations, KINDS[kind].charts, wrong)
     curve = PerturbedCurve(
         kind=kind,
         axis=KINDS[kind].axis,
         recipe=experiment.recipe.name,
         model=engine.name,
         source=experiment.recipe.scale.eval_data,
-        points=points_of(evaluations, KINDS[kind].charts, wrong),
+        points=points,
         charts=KINDS[kind].charts,
-        notes=(),
+        notes=(*_notes(kind, points, experiment, questions), *_failed(evaluations)),
     )
-    notes = (*_notes(curve, experiment, questions, len(given) - len(questions)), *_failed(evaluations))
-    curve = replace(curve, notes=notes)
     write_curve(experiment.folder, curve)
     return curve
-
-
-def _applies(kind: str, question: Question, wrong: Wrong) -> bool:
-    has_gold = question.answerable and bool(question.answers and question.gold_ids)
-    if kind == "contradiction":
-        return has_gold and (question.dataset, question.id) in wrong
-    return has_gold or kind != "missing-gold"
-
-
-def _evaluate(
-    experiment: Experiment,
-    kind: str,
-    level: int,
-    questions: list[Question],
-    retriever: Retriever,
-    engine: Engine,
-) -> Evaluation:
-    perturbation = {"kind": kind, "level": str(level)} if level else {}
-    point = replace(experiment, perturbation=perturbation)
-    point.eval_questions, point.retriever = questions, retriever
-    if experiment.checks_leaks:
-        point.train_questions = experiment.train_questions
-    return point.evaluate(f"{kind}-{level}", engine)
 
 
 def _pool(experiment: Experiment, asked: str) -> str:
@@ -185,9 +164,7 @@ def _pool(experiment: Experiment, asked: str) -> str:
             return folder
     passages = {p.id: p for question in experiment.eval_questions for p in question.passages}
     if not passages:
-        raise ConfigError(
-            "noise needs passages to draw from: pass --pool DIR, an index built by 'sleuth index'"
-        )
+        raise ConfigError("noise needs passages to draw from: pass --pool DIR, built by 'sleuth index'")
     built = experiment.folder / POOL
     if not (built / MANIFEST).is_file():
         experiment.say(f"noise is drawn from the {len(passages)} paragraphs of all questions")
@@ -195,43 +172,36 @@ def _pool(experiment: Experiment, asked: str) -> str:
     return str(built)
 
 
-def _write_wrong(path: Path, wrong: Wrong) -> None:
-    rows = [{"dataset": d, "id": i, "answer": answer} for (d, i), answer in sorted(wrong.items())]
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-
-
 def _notes(
-    curve: PerturbedCurve, experiment: Experiment, questions: Sequence[Question], left_out: int
+    kind: str, points: Sequence[Point], experiment: Experiment, questions: Sequence[Question]
 ) -> list[str]:
-    """The perturbation, and remarks without which the curve would mislead."""
     notes = [
-        KINDS[curve.kind].note,
+        KINDS[kind].note,
         "Each change is from level 0 on the same questions; p is Holm's over the levels.",
     ]
-    if left_out:
-        notes.append(f"{left_out} questions are left out: they lack {KINDS[curve.kind].needs}.")
+    if left_out := len(experiment.eval_questions) - len(questions):
+        notes.append(f"{left_out} questions are left out: they lack {KINDS[kind].needs}.")
     if not experiment.recipe.protocol.refuses:
         notes.append(f"{experiment.recipe.name} cannot refuse: its protocol has no refusal.")
-    if curve.kind == "noise":
+    if kind == "noise":
         # Where noise had no room, the curve shows less noise than its axis.
-        shown = {point.level: point.figures["passages_shown"].value for point in curve.points}
+        shown = {point.level: point.figures["passages_shown"].value for point in points}
         short = [n for n, value in shown.items() if value is not None and value - (shown[0] or 0) < 0.9 * n]
         if short:
             notes.append(
                 f"NOT ALL NOISE WAS SEEN at level {', '.join(map(str, short))}: there was no room for it (see: passages "
                 "shown); raise scale.max_passage_tokens and scale.max_context."
             )
-    if curve.kind == "paraphrase":
+    if kind == "paraphrase":
         counts = ", ".join(
             f"{sum(paraphrase(q, point.level).text != q.text for q in questions)} at level {point.level}"
-            for point in curve.points[1:]
+            for point in points[1:]
         )
         notes.append(f"Questions whose text changed: {counts}, of {len(questions)}.")
     return notes
 
 
 def _failed(evaluations: Sequence[tuple[int, Evaluation]]) -> list[str]:
-    """A note on episodes that failed from outside, since their zeros would pass for the model's."""
     failed = [(level, evaluation) for level, evaluation in evaluations if evaluation.faults]
     if not failed:
         return []

@@ -79,12 +79,7 @@ class World:
     @staticmethod
     def run(folder: Path, asked: Sequence[Question], engine: ScriptedEngine, **more: Any) -> Evaluation:
         """`evaluate` with the parts that no test changes."""
-        parts: dict[str, Any] = {
-            "protocol": PROTOCOL,
-            "retriever": Shelf(),
-            "limits": Limits(),
-            "width": 4,
-        }
+        parts: dict[str, Any] = {"protocol": PROTOCOL, "retriever": Shelf(), "limits": Limits(), "width": 4}
         return run_evaluation(asked, engine=engine, folder=folder, **(parts | more))
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from sleuth.evaluation.perturbed import (
     PerturbedCurve,
+    curve_grid,
     followed,
     outcome,
     passages_shown,
     points_of,
-    rows_of,
     saw_contradiction,
     write_curve,
 )
@@ -87,8 +87,8 @@ def test_points_are_paired_with_the_first_one(world: Any, tmp_path: Path) -> Non
     curve = PerturbedCurve(
         "noise", "more <b>", "r", "m", "s", points, ("em", "passages_shown"), ("note & more",)
     )
-    headers, rows = rows_of(curve)
-    assert headers == ["more <b>", "EM (%)", "change, Holm's p", "Passages shown (per search)", "n"]
+    headers, rows = curve_grid(curve).headers, curve_grid(curve).rows
+    assert headers == ("more <b>", "EM (%)", "change, Holm's p", "Passages shown (per search)", "n")
     assert [row[0] for row in rows] == ["0", "3", "8"]
     assert rows[0][2] == ""
     assert rows[1][2] == "−37.5, p 0.250"

@@ -98,8 +98,7 @@ def test_evidence_that_cannot_be_judged_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "found"),
-    [("ada lovelace", 1), ("london", 1), ("Lovelace She", 0), ("love", 0)],
+    ("answer", "found"), [("ada lovelace", 1), ("london", 1), ("Lovelace She", 0), ("love", 0)]
 )
 def test_an_answer_in_title_or_text_counts_but_not_one_across_them(answer: str, found: float) -> None:
     assert evidence.answer_recall(_episode(GOLD, question=Question("q", "?", (answer,)))) == found

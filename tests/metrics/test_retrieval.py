@@ -9,7 +9,6 @@ import pytest
 from sleuth.metrics.retrieval import (
     answer_ndcg_at,
     answer_recall_at,
-    counts_in_eviomni,
     holds_answer,
     ndcg_at,
     ranking,
@@ -67,7 +66,6 @@ def test_by_answer_string_in_title_or_text() -> None:
 )
 def test_only_bridge_questions_of_hotpotqa_count(dataset: str, kind: str, answer: str, counts: bool) -> None:
     question = Question("q", "?", (answer,), dataset=dataset, kind=kind)
-    assert counts_in_eviomni(question) is counts
     assert (answer_recall_at([YES], question, 5) is not None) is counts
     assert (answer_ndcg_at([YES], question, 5) is not None) is counts
 

@@ -31,9 +31,6 @@ from sleuth.types import Trajectory
 COMPARED = ("em", "f1", "refused", "wrong_answer", "unanswered")
 """Figures whose change from the first point is tested."""
 
-Column = dict[Key, float | None]
-"""One figure by question."""
-
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -110,7 +107,9 @@ _OF_EPISODES: dict[str, Callable[[Trajectory], float | None]] = {
 }
 
 
-def _columns(evaluation: Evaluation, names: Iterable[str], wrong: Mapping[Key, str]) -> dict[str, Column]:
+def _columns(
+    evaluation: Evaluation, names: Iterable[str], wrong: Mapping[Key, str]
+) -> dict[str, dict[Key, float | None]]:
     """Figures of an evaluation, question by question, in the order of the keys."""
     records = sorted(evaluation.records(), key=lambda record: record.key)
 
@@ -119,9 +118,7 @@ def _columns(evaluation: Evaluation, names: Iterable[str], wrong: Mapping[Key, s
             return followed(record, wrong)
         return record.metrics[name] if name in record.metrics else outcome(record, name)
 
-    columns: dict[str, Column] = {
-        name: {r.key: value(r, name) for r in records} for name in names if name not in _OF_EPISODES
-    }
+    columns = {name: {r.key: value(r, name) for r in records} for name in names if name not in _OF_EPISODES}
     if wanted := [name for name in names if name in _OF_EPISODES]:
         shown = {
             key_of(episode.question): {name: _OF_EPISODES[name](episode) for name in wanted}
@@ -161,7 +158,6 @@ def points_of(
 def write_curve(folder: Path, curve: PerturbedCurve) -> None:
     """Write robustness-<kind>.json and its page, robustness-<kind>.html, into `folder`."""
     write_json(folder / f"robustness-{curve.kind}.json", curve.to_dict())
-    headers, rows = rows_of(curve)
     write_page(
         folder / f"robustness-{curve.kind}.html",
         "robustness.html",
@@ -169,12 +165,11 @@ def write_curve(folder: Path, curve: PerturbedCurve) -> None:
         about=f"{curve.model} · {curve.source} · intervals are 95 %",
         notes=curve.notes,
         charts=[_chart(curve, name) for name in curve.charts],
-        levels=Grid("Levels", tuple(headers), tuple(map(tuple, rows)), words=1),
+        levels=curve_grid(curve),
     )
 
 
 def _chart(curve: PerturbedCurve, name: str) -> Markup:
-    """One figure by level, with its interval as a band."""
     label, unit = figure(name)
     factor = 100.0 if unit == "%" else 1.0
     seen = [(point.level, point.figures[name]) for point in curve.points if name in point.figures]
@@ -186,24 +181,14 @@ def _chart(curve: PerturbedCurve, name: str) -> Markup:
     return line_chart(f"{label}, n = {n}", unit, [line], curve.axis, smooth=False)
 
 
-def cells(point: Point, name: str) -> list[str]:
-    """A figure and its interval, its change and adjusted p, as text."""
-    texts = [cell(point.figures[name], name)]
-    if name in COMPARED:
-        change = point.differences.get(name)
-        texts.append(
-            f"{number(change.value, name, signed=True)}, p {p_value(point.adjusted[name])}" if change else ""
-        )
-    return texts
-
-
-def rows_of(curve: PerturbedCurve) -> tuple[list[str], list[list[str]]]:
-    """Headers and rows of the table: one row a level."""
-    headers = [curve.axis]
+def curve_grid(curve: PerturbedCurve) -> Grid:
+    """The table of a curve: for each level the figures, with their changes and adjusted p."""
+    columns = [[curve.axis, *(str(point.level) for point in curve.points)]]
     for name in curve.charts:
-        headers += [figure_label(name), *(["change, Holm's p"] if name in COMPARED else [])]
-    rows = [
-        [str(point.level), *(text for name in curve.charts for text in cells(point, name)), str(point.n)]
-        for point in curve.points
-    ]
-    return [*headers, "n"], rows
+        columns.append([figure_label(name), *(cell(point.figures[name], name) for point in curve.points)])
+        if name in COMPARED:
+            changes = [(point.differences.get(name), point.adjusted.get(name)) for point in curve.points]
+            texts = [d and f"{number(d.value, name, signed=True)}, p {p_value(p)}" for d, p in changes]
+            columns.append(["change, Holm's p", *(text or "" for text in texts)])
+    headers, *rows = zip(*columns, ["n", *(str(point.n) for point in curve.points)], strict=True)
+    return Grid("Levels", headers, tuple(rows), words=1)

@@ -27,7 +27,7 @@ NOT_STATED = "not stated"
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """One cell of one published table, with what is known of its origin."""
+    """One cell of one published table, with its known origin; data set and metric have our names."""
 
     source: str
     """The paper or repository, such as "Eval-RAR"."""
@@ -35,17 +35,13 @@ class PublishedFigure:
     method: str
     model: str
     dataset: str
-    """By the name of our reader."""
     metric: str
-    """By the name of our figure; "llm_judge" has none."""
     printed: float
     value: float
     """The printed number as a share in [0, 1], if the metric is one."""
     split: str
     n: int | None
-    """Questions; None where not stated."""
     normaliser: str
-    """One of ours, or "not stated"."""
     decoding: str
     retriever: str
     note: str
@@ -90,9 +86,8 @@ def published(dataset: str = "", method: str = "") -> list[PublishedFigure]:
 @cache
 def _all() -> tuple[PublishedFigure, ...]:
     sources = msgspec.json.decode(PATH.read_bytes())["sources"]
-    return tuple(
-        f for source in sources for table in source["tables"] for f in _figures(source["name"], table)
-    )
+    tables = [(source["name"], table) for source in sources for table in source["tables"]]
+    return tuple(figure for name, table in tables for figure in _figures(name, table))
 
 
 def _figures(source: str, table: Mapping[str, Any]) -> Iterator[PublishedFigure]:

@@ -98,7 +98,6 @@ def summarise(records: Sequence[Record], scores: Mapping[Key, Score]) -> dict[st
 
 
 def _rewards(score: Score | None) -> dict[str, float | None]:
-    """The reward and its parts as figures; None for a reward that could not be computed."""
     if score is None:
         return {}
     if score.invalid:

@@ -104,7 +104,6 @@ def versions() -> dict[str, str]:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """The output of git; "" if it is not installed or fails."""
     command = ["git", "-C", str(folder), *arguments]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()

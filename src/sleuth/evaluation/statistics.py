@@ -161,7 +161,6 @@ def _finite(values: ArrayLike) -> Floats:
 
 
 def _resampled_means(values: Floats) -> Floats:
-    """Means of n draws with replacement, shape [RESAMPLES]."""
     rng, n = np.random.default_rng(0), len(values)
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= _FEW:
@@ -170,6 +169,5 @@ def _resampled_means(values: Floats) -> Floats:
 
 
 def _blocks(n: int) -> list[int]:
-    """Rows of n values in each block of draws, RESAMPLES rows in all."""
     rows = max(1, _BLOCK // n)
     return [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]

@@ -103,7 +103,6 @@ def _rules(rule: Rules | str) -> Rules:
 
 
 def _accepted(golds: Sequence[str], rules: Rules) -> list[str]:
-    """Normalised golds; [""] if the question is unanswerable."""
     accepted = [normalise(gold, rules.normaliser) for gold in golds]
     if rules.drop_empty_golds:
         accepted = [gold for gold in accepted if gold]

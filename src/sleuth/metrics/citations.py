@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sleuth.types import Passage
 
@@ -33,22 +33,18 @@ class Entailment(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
+class Cited(NamedTuple):
     """An answer whose sentences cite passages as [1], [2]…, the first passage being [1]."""
 
     text: str
     passages: tuple[Passage, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CitationScore:
-    """Figures of one answer, in [0, 1]; both are None without a sentence, or where a verdict is missing."""
+class CitationScore(NamedTuple):
+    """Recall and precision of one answer, in [0, 1]; None without a sentence, or where a verdict is missing."""
 
     recall: float | None
-    """Share of the sentences that are entailed by what they cite."""
     precision: float | None
-    """Share of the citations that are needed; 0 if there is none."""
     sentences: int
     citations: int
     """Citations that count: at most three of each sentence whose citations all exist."""
@@ -97,7 +93,6 @@ def score_citations(answers: Sequence[Cited], judge: Entailment) -> list[Citatio
 
 
 def _ask(judge: Entailment, verdicts: Verdicts, pairs: Sequence[Pair]) -> None:
-    """Add the verdicts on new pairs, each asked once and all in one batch."""
     new = [pair for pair in dict.fromkeys(pairs) if pair not in verdicts]
     if new:
         found = judge.entailment(new)
@@ -119,7 +114,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _claims(answer: Cited) -> list[_Sentence]:
-    """The answer's sentences that claim something: nothing but citations claims nothing."""
+    # Nothing but citations claims nothing.
     made = [_sentence(text, answer.passages) for text in sentences(answer.text)]
     return [sentence for sentence in made if re.search(r"\w", sentence.claim)]
 
@@ -145,10 +140,7 @@ def _score(answer: Sequence[_Sentence], verdicts: Verdicts) -> CitationScore:
 
 
 def _needed(sentence: _Sentence, verdicts: Verdicts) -> int | None:
-    """Number of citations the sentence needs, 0 if they do not entail it together; None if a verdict is missing.
-
-    A citation is not needed if it does not support the sentence alone and the others do without it.
-    """
+    # A citation is not needed if it does not support the sentence alone and the others do without it.
     together = verdicts[sentence.together]
     if not together or len(sentence.cited) == 1:
         return None if together is None else int(together)

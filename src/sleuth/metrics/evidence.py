@@ -17,9 +17,7 @@ from sleuth.types import Passage, Question, Trajectory
 def gold_recall(trajectory: Trajectory) -> float | None:
     """Share of the question's gold passages that were shown; None without gold ids."""
     gold = set(trajectory.question.gold_ids)
-    if not gold:
-        return None
-    return len(gold & {hit.passage.id for hit in trajectory.hits}) / len(gold)
+    return len(gold & {hit.passage.id for hit in trajectory.hits}) / len(gold) if gold else None
 
 
 def all_gold(trajectory: Trajectory) -> float | None:
@@ -72,11 +70,9 @@ def evidence_recall(trajectory: Trajectory) -> float | None:
     """
     golds, bodies = findable_golds(trajectory.question), trajectory.bodies("extract")
     expected = bodies or any(tag in trajectory.malformed for tag in ("<extract>", "<reason>"))
-    return (
-        float(any(contains(body, gold) for body in bodies[-1:] for gold in golds))
-        if golds and expected
-        else None
-    )
+    if not golds or not expected:
+        return None
+    return float(any(contains(body, gold) for body in bodies[-1:] for gold in golds))
 
 
 def compression_ratio(trajectory: Trajectory) -> float | None:

@@ -7,30 +7,23 @@ on the questions it is measured on, so it flatters; never compare it with a scor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class NoAnswer:
-    """One question, for the threshold."""
+class NoAnswer(NamedTuple):
+    """One question: the EM or F1 of its text, and the system's probability of no answer on any scale."""
 
     score: float
-    """EM or F1 of the text that was predicted."""
     answerable: bool
-    """Whether the data set lists an answer."""
     gave_text: bool
-    """Whether the prediction is not empty."""
     probability: float
-    """The system's probability that there is no answer; any other scale, such as a difference of logits, works too."""
 
 
-@dataclass(frozen=True, slots=True)
-class BestThreshold:
-    """The best mean score over all thresholds."""
+class BestThreshold(NamedTuple):
+    """The best mean score; answers with a higher no-answer probability count as empty."""
 
     score: float
     threshold: float
-    """Answers with a higher no-answer probability count as empty."""
 
 
 def score_at(question: NoAnswer, threshold: float) -> float:

@@ -33,9 +33,8 @@ def refusal_figures(
     answered ones, over the answerable ones, and 2 · Σ over both. `scores` are those of the answers, in [0, 1].
     """
     rows = list(zip(answerable, refused, scores, strict=True))
-    right = sum(not a and r for a, r, _ in rows)
-    refusals, unanswerable = sum(r for _, r, _ in rows), sum(not a for a, _, _ in rows)
-    wrongly = refusals - right
+    right, wrongly = sum(not a and r for a, r, _ in rows), sum(a and r for a, r, _ in rows)
+    refusals, unanswerable = right + wrongly, sum(not a for a, _, _ in rows)
     correct = float(sum(score for a, r, score in rows if a and not r))
     answers, questions = len(rows) - refusals, len(rows) - unanswerable
     return {

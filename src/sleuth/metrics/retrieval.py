@@ -17,10 +17,7 @@ from sleuth.types import Passage, Question, Trajectory
 
 def ranking(trajectory: Trajectory) -> list[Passage]:
     """The passages an episode was shown, each once, at its first place."""
-    first: dict[str, Passage] = {}
-    for hit in trajectory.hits:
-        first.setdefault(hit.passage.id, hit.passage)
-    return list(first.values())
+    return list({hit.passage.id: hit.passage for hit in trajectory.hits}.values())
 
 
 def recall_at(ranked: Sequence[str], gold: Sequence[str], k: int) -> float | None:
@@ -45,20 +42,11 @@ def holds_answer(passages: Sequence[Passage], question: Question, k: int) -> lis
     None if no answer can be found in text, and for the questions that EviOmni leaves out.
     """
     golds = findable_golds(question)
-    if not golds or not counts_in_eviomni(question):
+    # EviOmni's rule: only "bridge" questions of HotpotQA, since any text may hold a yes/no or comparison answer.
+    closed = any(gold.strip().lower() in ("yes", "no") for gold in golds_of(question))
+    if not golds or (question.dataset == "hotpotqa" and (closed or question.kind not in ("bridge", ""))):
         return None
     return [any(contains(p.title, gold) or contains(p.text, gold) for gold in golds) for p in passages[:k]]
-
-
-def counts_in_eviomni(question: Question) -> bool:
-    """EviOmni's rule: only "bridge" questions of HotpotQA, since any text may hold a yes/no or comparison answer.
-
-    A HotpotQA question of unknown kind counts unless one of its answers is yes or no.
-    """
-    if question.dataset != "hotpotqa":
-        return True
-    closed = any(gold.strip().lower() in ("yes", "no") for gold in golds_of(question))
-    return question.kind in ("bridge", "") and not closed
 
 
 def answer_recall_at(passages: Sequence[Passage], question: Question, k: int) -> float | None:

@@ -25,7 +25,7 @@ class RiskCoverage:
 
     @property
     def n(self) -> int:
-        """Questions."""
+        """Number of questions."""
         return len(self.errors)
 
     @property
@@ -82,5 +82,4 @@ def risk_coverage(confidences: Sequence[float], errors: Sequence[float]) -> Risk
 
 
 def _area(cumulative: Sequence[float]) -> float:
-    """Mean risk over k, given the sum of errors among the first k."""
     return math.fsum(errors / k for k, errors in enumerate(cumulative, 1)) / len(cumulative)

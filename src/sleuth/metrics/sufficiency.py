@@ -7,15 +7,13 @@ is not two questions; here such a group is wrong and reported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Twin:
-    """One of the two questions of a group."""
+class Twin(NamedTuple):
+    """One of the two questions of a group, which share an id."""
 
     group: str
-    """The id that both share."""
     answerable: bool
     says_answerable: bool | None
     """The predicted label; None, a missing prediction, is wrong."""
@@ -23,14 +21,11 @@ class Twin:
     """F1 of the answerable question's answer or support; None counts 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
-    """Scores of all groups."""
+class Groups(NamedTuple):
+    """By group: the answerable question's score if both labels are right, else 0; whether they are right."""
 
     scores: dict[str, float]
-    """By group, in order of appearance: the answerable question's score if both labels are right, else 0."""
     sufficiency: dict[str, float]
-    """By group: 1.0 if both labels are right, else 0.0."""
     incomplete: tuple[str, ...]
     """Groups that are not one answerable and one unanswerable question; they score 0."""
 
@@ -51,8 +46,5 @@ def group_scores(twins: Sequence[Twin]) -> Groups:
         name: next((t.score or 0.0 for t in members if t.answerable), 0.0) if right[name] else 0.0
         for name, members in groups.items()
     }
-    return Groups(
-        scores=scores,
-        sufficiency={name: float(flag) for name, flag in right.items()},
-        incomplete=tuple(name for name, flag in complete.items() if not flag),
-    )
+    sufficiency = {name: float(flag) for name, flag in right.items()}
+    return Groups(scores, sufficiency, tuple(name for name, flag in complete.items() if not flag))

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sleuth.metrics.answers import WRONG, Match
 
@@ -22,8 +21,7 @@ Triple = tuple[str, str, str]
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-@dataclass(frozen=True, slots=True)
-class SupportRules:
+class SupportRules(NamedTuple):
     """Predictions that a data set asks for in addition to the answer."""
 
     kind: Literal["facts", "paragraphs"]

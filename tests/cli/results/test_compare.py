@@ -120,8 +120,7 @@ def test_different_settings_are_refused_or_stamped_in_every_format(
 
 
 @pytest.mark.parametrize(
-    ("names", "words"),
-    [(["a", "a"], "given more than once"), (["a", "nothing"], "there is no such folder")],
+    ("names", "words"), [(["a", "a"], "given more than once"), (["a", "nothing"], "there is no such folder")]
 )
 def test_one_line_for_what_cannot_be_compared(
     runs: Path, capsys: pytest.CaptureFixture[str], names: list[str], words: str

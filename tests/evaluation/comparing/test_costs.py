@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleuth.evaluation.comparing.costs import Cost, cost_per_right
+from sleuth.evaluation.comparing.systems import Cost, cost_per_right
 
 
 def test_sums_over_sums() -> None:

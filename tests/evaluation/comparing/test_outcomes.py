@@ -33,14 +33,14 @@ def test_every_episode_by_its_question(world: Any, tmp_path: Path) -> None:
 
 
 def test_an_episode_without_confidence_is_least_sure() -> None:
-    def outcomes(*confidences: float | None) -> dict[tuple[str, str], Outcome]:
-        return {("", str(i)): Outcome(i, "right", sure, None) for i, sure in enumerate(confidences)}
+    def outcomes(*confidences: float | None) -> list[Outcome]:
+        return [Outcome(i, "right", sure, None) for i, sure in enumerate(confidences)]
 
     curve = selective(outcomes(-0.1, None, -2.0), [0.0, 1.0, 1.0])
     assert curve is not None
     assert curve.points == [(1 / 3, 0.0), (2 / 3, 0.5), (1.0, pytest.approx(2 / 3))]
     assert selective(outcomes(None, None), [0.0, 1.0]) is None
-    assert selective({}, []) is None
+    assert selective([], []) is None
     # MuSiQue's unanswerable questions are not scored.
     assert selective(outcomes(-1.0), [None]) is None
 

@@ -64,7 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(comparison: Comparison, tables: Sequence[Grid]) -> None:
-    """Stamps, tables and notes on the terminal."""
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)

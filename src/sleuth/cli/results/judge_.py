@@ -63,5 +63,4 @@ def _score(arguments: argparse.Namespace) -> int:
 
 
 def _number(value: float) -> str:
-    """Three decimals; a dash for NaN, such as the AUC of one class."""
     return f"{value:.3f}" if math.isfinite(value) else "–"

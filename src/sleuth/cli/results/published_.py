@@ -18,9 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments."""
     parser.add_argument("--dataset", default="", metavar="NAME", help="only this data set, such as hotpotqa")
     parser.add_argument("--method", default="", metavar="NAME", help="only methods whose name holds this")
-    parser.add_argument(
-        "--run", type=Path, metavar="RUN", help="place a finished evaluation folder among them"
-    )
+    parser.add_argument("--run", type=Path, metavar="RUN", help="place a finished evaluation among them")
     add_shared(parser, "--json")
 
 
@@ -42,7 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_figures(figures: Sequence[PublishedFigure]) -> None:
-    """One table a data set; a row is a method in one published table, a column one of its metrics."""
     for dataset in dict.fromkeys(figure.dataset for figure in figures):
         here = [figure for figure in figures if figure.dataset == dataset]
         metrics = list(dict.fromkeys(figure.metric for figure in here))
@@ -51,16 +48,12 @@ def _print_figures(figures: Sequence[PublishedFigure]) -> None:
             questions = figure.split if figure.n is None else f"{figure.split} ({figure.n})"
             key = (figure.method, figure.model, questions, figure.place)
             cells.setdefault(key, {})[figure.metric] = _exact(figure)
-        rows = [
-            [key[0], *(values.get(metric, "–") for metric in metrics), *key[1:]]
-            for key, values in cells.items()
-        ]
+        rows = [[key[0], *(each.get(m, "–") for m in metrics), *key[1:]] for key, each in cells.items()]
         names = [_label(metric) for metric in metrics]
         print_table(["method", *names, "model", "questions", "source"], rows, title=dataset)
 
 
 def _print_placement(one: Placement, folder: str) -> None:
-    """Our figure first, then the published ones, then table by table what differs."""
     from sleuth.evaluation.figures import interval, number
 
     ours = f"{number(one.ours.value, one.metric)} {interval(one.ours, one.metric)}"
@@ -68,9 +61,7 @@ def _print_placement(one: Placement, folder: str) -> None:
     rows += [[figure.method, _exact(figure), figure.model, figure.place] for figure in one.published]
     title = f"{one.dataset}: {_label(one.metric)}, n = {one.ours.n}"
     print_table(["method", _label(one.metric), "model", "source"], rows, title=title)
-    lines = [
-        [place, name, *both] for place, contrasts in one.contrasts.items() for name, both in contrasts.items()
-    ]
+    lines = [[place, name, *both] for place, found in one.contrasts.items() for name, both in found.items()]
     print_table(["table", "differs in", "ours", "theirs"], lines)
     for place, note in one.notes.items():
         print(f"{place}: {note}")
@@ -78,14 +69,12 @@ def _print_placement(one: Placement, folder: str) -> None:
 
 
 def _label(metric: str) -> str:
-    """The metric with its unit."""
     from sleuth.evaluation.figures import figure
 
     return f"{figure(metric).label} ({figure(metric).unit})"
 
 
 def _exact(figure: PublishedFigure) -> str:
-    """All printed digits; shares in percent."""
     from sleuth.evaluation.published import SHARES
 
     return f"{100 * figure.value if figure.metric in SHARES else figure.value:.6g}"

@@ -23,43 +23,31 @@ from sleuth.errors import DataError, SleuthError
 from sleuth.files import decode_json, lines
 
 
-class TranscriptPassage(msgspec.Struct):
-    """A passage the transcript refers to."""
-
+class _Passage(msgspec.Struct):
     id: str
     text: str
     title: str | None = None
 
 
-class TranscriptSegment(msgspec.Struct):
-    """One author's stretch of text."""
-
+class _Segment(msgspec.Struct):
     by: str
     text: str
 
 
-class Probes(msgspec.Struct):
-    """Answers given from partial contexts, for rewards that compare them (EviOmni)."""
-
+class _Probes(msgspec.Struct):
     rationale: str | None = None
     evidence: str | None = None
 
 
-class Transcript(msgspec.Struct):
-    """One row of input."""
-
+class _Transcript(msgspec.Struct):
     question: str
     answers: list[str] | str
-    segments: list[TranscriptSegment]
-    passages: list[TranscriptPassage] | None = None
+    segments: list[_Segment]
+    passages: list[_Passage] | None = None
     gold_ids: list[str] | None = None
     id: str | None = None
-    probes: Probes | None = None
+    probes: _Probes | None = None
     entailment: float | None = None
-
-
-UNSCORED: dict[str, Any] = {"total": None, "parts": {}, "answer": None, "valid": False}
-"""Result of a row that cannot be scored."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
         except SleuthError as error:
             failed += 1
             warn(str(error))
-            results.append(UNSCORED | {"why": str(error), "error": str(error)})
+            unscored: dict[str, Any] = {"total": None, "parts": {}, "answer": None, "valid": False}
+            results.append(unscored | {"why": str(error), "error": str(error)})
         if arguments.json:
             print_json_line(results[-1])
     if not results:
@@ -101,13 +90,12 @@ def _row(number: int, result: dict[str, Any]) -> list[str]:
 
 
 def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
-    """One row's result. Raises DataError naming file, line, field and reason."""
     from sleuth.rewards.base import Known
     from sleuth.rollouts.transcript import read_transcript
     from sleuth.types import Passage, Question
 
     try:
-        row = msgspec.convert(decode_json(line), Transcript)
+        row = msgspec.convert(decode_json(line), _Transcript)
     except (msgspec.ValidationError, DataError) as error:
         raise DataError(f"{where}: {error}") from error
     answers = (row.answers,) if isinstance(row.answers, str) else tuple(row.answers)
@@ -123,7 +111,7 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
         trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
         # Rewards that draw lots do so by the seed; without one of its own every row would share one draw.
         trajectory = replace(trajectory, seed=zlib.crc32(line))
-        probes = row.probes or Probes()
+        probes = row.probes or _Probes()
         known = Known(probes.rationale, probes.evidence, row.entailment)
         (score,) = recipe.reward.given(known).score([trajectory])
     except SleuthError as error:

@@ -37,12 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print EM and F1 with n and 95 % intervals, and every other score that the rows allow."""
-    from sleuth.evaluation.answer_files.file_scores import NamedJudge
     from sleuth.evaluation.answer_files.scores import score_predictions
     from sleuth.evaluation.figures import figure
     from sleuth.judges import open_judge
 
-    judge = NamedJudge(arguments.judge, open_judge(arguments.judge)) if arguments.judge else None
+    judge = (arguments.judge, open_judge(arguments.judge)) if arguments.judge else None
     scores = score_predictions(arguments.input, arguments.dataset, gold=arguments.gold, judge=judge)
     _warn(scores)
     if arguments.json:

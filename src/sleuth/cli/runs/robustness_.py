@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate every level, write the curve, print it."""
-    from sleuth.evaluation.perturbed import rows_of
+    from sleuth.evaluation.perturbed import curve_grid
     from sleuth.robustness import levels_of, measure_robustness
 
     kind = arguments.kind
@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"folder": str(output), **curve.to_dict()})
         return 0
-    headers, rows = rows_of(curve)
-    print_table(headers, rows, title=f"{curve.recipe}, {curve.model}: {kind}")
+    grid = curve_grid(curve)
+    print_table(grid.headers, grid.rows, title=f"{curve.recipe}, {curve.model}: {kind}")
     for note in curve.notes:
         print(note)
     print(f"result folder: {output} (curve: robustness-{kind}.html)")

@@ -7,7 +7,6 @@ counts as wrong; one without gold has no figure and is counted as left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sleuth.errors import DataError, EngineError, JudgeError
@@ -20,39 +19,24 @@ from sleuth.metrics.no_answer import NoAnswer, best_threshold
 from sleuth.metrics.refusal import refusal_figures
 from sleuth.metrics.selective import risk_coverage
 from sleuth.metrics.sufficiency import Groups, Twin, group_scores
-from sleuth.metrics.support import (
-    SUPPORT,
-    evidence_triples,
-    joint,
-    supporting_facts,
-    supporting_paragraphs,
-)
+from sleuth.metrics.support import SUPPORT, evidence_triples, joint, supporting_facts, supporting_paragraphs
 
 SCORES: dict[str, Callable[..., float]] = {"em": exact_match, "f1": f1}
-_PARTS = ("em", "f1", "precision", "recall")
 RISK_AT = 0.8
 COVERAGE_AT = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class FileScores:
+class FileScores(NamedTuple):
     """Figures of a predictions file, by name."""
 
     means: dict[str, Estimate]
     """Means over questions (or MuSiQue's groups) of values in [0, 1], EM and F1 first."""
-    figures: dict[str, dict[str, Any]] = field(default_factory=dict)
+    figures: dict[str, dict[str, Any]]
     """Figures of the whole file: refusal, selective (risk and coverage), thresholds, groups, citations."""
 
 
-class NamedJudge(NamedTuple):
-    """A judge and its name in results."""
-
-    name: str
-    judge: Judge
-
-
-def file_scores(rows: Sequence[Row], rules: Rules, judge: NamedJudge | None = None) -> FileScores:
-    """Every score that `rows`, one a question, allow under a data set's rules; citations only with a judge.
+def file_scores(rows: Sequence[Row], rules: Rules, judge: tuple[str, Judge] | None = None) -> FileScores:
+    """Every score that `rows`, one a question, allow under a data set's rules; citations only with a named judge.
 
     Raises DataError if there is a judge and no row has passages.
     """
@@ -62,7 +46,7 @@ def file_scores(rows: Sequence[Row], rules: Rules, judge: NamedJudge | None = No
         name: bootstrap_mean([score(row.prediction, row.answers, rules) for row in scored] + left_out)
         for name, score in SCORES.items()
     }
-    found = FileScores(means | _support(scored, rules) | _by_answerability(scored, rules))
+    found = FileScores(means | _support(scored, rules) | _by_answerability(scored, rules), {})
     has_unanswerable = not all(row.answerable for row in rows)
     if has_unanswerable or any(row.says_answerable is not None for row in rows):
         scores = [exact_match(row.prediction, row.answers, rules) for row in rows]
@@ -77,13 +61,12 @@ def file_scores(rows: Sequence[Row], rules: Rules, judge: NamedJudge | None = No
         groups, found.figures["groups"] = _groups(rows, rules)
         found.means.update(groups)
     if judge is not None:
-        cited, found.figures["citations"] = _citations(rows, judge)
+        cited, found.figures["citations"] = _citations(rows, *judge)
         found.means.update(cited)
     return found
 
 
 def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
-    """Support, evidence and joint scores, of the parts that at least one row predicts."""
     wanted = SUPPORT.get(rules.name)
     if wanted is None:
         return {}
@@ -91,9 +74,9 @@ def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
     if any(getattr(row, wanted.kind) is not None for row in rows):
         columns["support"] = [_support_match(row, rules) for row in rows]
     if any(row.triples is not None for row in rows):
+        gold = [(row.triples, row.gold_triples) for row in rows]
         columns["evidence"] = [
-            None if row.gold_triples is None else evidence_triples(row.triples, row.gold_triples)
-            for row in rows
+            None if wanted is None else evidence_triples(row, wanted) for row, wanted in gold
         ]
     # Half of 2Wiki's task would pass for its joint score if a file without triples had one.
     if wanted.kind == "facts" and len(columns) == 1 + wanted.triples:
@@ -101,11 +84,9 @@ def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
         parts = zip(answers, *columns.values(), strict=True)
         columns["joint"] = [None if None in matches else joint(matches) for matches in parts]
     return {
-        f"{name}_{part}": bootstrap_mean(
-            [None if match is None else getattr(match, part) for match in matches]
-        )
+        f"{name}_{part}": bootstrap_mean([match and getattr(match, part) for match in matches])
         for name, matches in columns.items()
-        for part in _PARTS
+        for part in ("em", "f1", "precision", "recall")
     }
 
 
@@ -116,7 +97,6 @@ def _support_match(row: Row, rules: Rules) -> Match | None:
 
 
 def _by_answerability(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
-    """SQuAD 2.0's HasAns and NoAns, where a file has both."""
     if len({row.answerable for row in rows}) < 2:
         return {}
     return {
@@ -175,7 +155,6 @@ def _thresholds(rows: Sequence[Row], rules: Rules) -> dict[str, Any]:
 
 
 def _groups(rows: Sequence[Row], rules: Rules) -> tuple[dict[str, Estimate], dict[str, Any]]:
-    """MuSiQue-Full: pairs of a question and its twin, whose ids differ by a suffix."""
     groups = _grouped(rows, {row.id: f1(row.prediction, row.answers, rules) for row in rows})
     means = {
         "group_answer_f1": bootstrap_mean(list(groups.scores.values())),
@@ -197,22 +176,19 @@ def _grouped(rows: Sequence[Row], scores: dict[str, float]) -> Groups:
     return group_scores(twins)
 
 
-def _citations(rows: Sequence[Row], judge: NamedJudge) -> tuple[dict[str, Estimate], dict[str, Any]]:
-    """ALCE's recall and precision of the predictions that have passages; a refusal or a missing one claims nothing.
-
-    A judge that fails costs the answers it should have judged: they have no figure and are counted, never
-    scored 0.
-    """
+def _citations(rows: Sequence[Row], name: str, judge: Judge) -> tuple[dict[str, Estimate], dict[str, Any]]:
+    """ALCE's recall and precision of the predictions with passages; a refusal or a missing one claims nothing."""
     cited = [Cited(row.prediction or "", row.passages) for row in rows if row.passages is not None]
     if not cited:
-        raise DataError(f"judge {judge.name} has nothing to judge: no row carries passages")
+        raise DataError(f"judge {name} has nothing to judge: no row carries passages")
     failure = ""
     try:
-        scores = score_citations(cited, judge.judge)
+        scores = score_citations(cited, judge)
     except (JudgeError, EngineError) as error:
+        # Answers without a verdict have no figure and are counted, never scored 0.
         failure, scores = str(error), [CitationScore(None, None, 1, 0)] * len(cited)
     counts = {
-        "judge": judge.name,
+        "judge": name,
         "answers": len(cited),
         "without_sentence": sum(not score.sentences for score in scores),
         "unjudged": sum(score.recall is None and score.sentences > 0 for score in scores),

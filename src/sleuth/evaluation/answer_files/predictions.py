@@ -98,7 +98,10 @@ def read_rows(
 
 
 def _row(record: Mapping[str, Any], rules: Rules, gold_apart: bool, cited: bool) -> Row:
-    unused = _unused(rules) | (set() if cited else {"passages"})
+    support = SUPPORT.get(rules.name)
+    used = (support.kind, "triples" if support.triples else "") if support else ()
+    unused = {field for kind, fields in _EVIDENCE.items() if kind not in used for field in fields}
+    unused |= set() if cited else {"passages"}
     values = {name: value for name, value in record.items() if name not in unused and value is not None}
     if type(values.get("id")) is int:
         values["id"] = str(values["id"])
@@ -121,13 +124,6 @@ def _row(record: Mapping[str, Any], rules: Rules, gold_apart: bool, cited: bool)
     twin = rules.name == "musique" and row.marked is False and row.id and not row.id.endswith(TWIN)
     answers = () if gold_apart else _answers(row, "answers" in values, rules)
     return msgspec.structs.replace(row, id=row.id + TWIN if twin else row.id, answers=answers)
-
-
-def _unused(rules: Rules) -> set[str]:
-    """Evidence fields that no score of the data set uses."""
-    support = SUPPORT.get(rules.name)
-    used = set() if support is None else {support.kind, "triples" if support.triples else ""}
-    return {field for kind, fields in _EVIDENCE.items() if kind not in used for field in fields}
 
 
 def _passage(place: int, given: Any) -> Any:

@@ -15,10 +15,11 @@ import msgspec
 
 from sleuth.datasets.base import BadRecord
 from sleuth.errors import DataError
-from sleuth.evaluation.answer_files.file_scores import FileScores, NamedJudge, file_scores
+from sleuth.evaluation.answer_files.file_scores import FileScores, file_scores
 from sleuth.evaluation.answer_files.gold import Gold, accepted, answer_gold, load_gold
 from sleuth.evaluation.answer_files.predictions import Row, read_rows
 from sleuth.evaluation.statistics import Estimate, minimum_detectable_difference
+from sleuth.judges.base import Judge
 from sleuth.metrics.answers import Rules, rules_for
 
 _NAMED = 20
@@ -84,11 +85,11 @@ def _counted(bad: Sequence[BadRecord]) -> dict[str, Any]:
 
 
 def score_predictions(
-    path: Path, dataset: str, *, gold: str = "", judge: NamedJudge | None = None
+    path: Path, dataset: str, *, gold: str = "", judge: tuple[str, Judge] | None = None
 ) -> PredictionScores:
     """Score a JSON-lines file; `gold` is a source of questions as load_questions reads it, "" for none.
 
-    With a `judge`, citations of the rows that carry passages are scored too. Raises DataError if the
+    With a named `judge`, citations of the rows that carry passages are scored too. Raises DataError if the
     file cannot be read, holds no usable row, mixes other data sets, or has no passages for the judge.
     """
     rules = rules_for(dataset)

@@ -14,8 +14,14 @@ from typing import Any
 
 from sleuth.errors import ConfigError
 from sleuth.evaluation.comparing.comparison import MAIN, Column, Comparison, Part, with_values
-from sleuth.evaluation.comparing.entries import Entry, flat, load_entries, shared_keys
-from sleuth.evaluation.comparing.seeds import group_by_seed, seed_means
+from sleuth.evaluation.comparing.entries import (
+    Entry,
+    flat,
+    group_by_seed,
+    load_entries,
+    seed_means,
+    shared_keys,
+)
 from sleuth.evaluation.provenance import stamps
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import Leaks

@@ -1,19 +1,31 @@
-"""Evaluations that take part in a comparison, and the questions they share."""
+"""Evaluations that take part in a comparison, the questions they share, and which differ only in the seed.
+
+Only recorded facts count: the recipe of the run around an evaluation, its settings, versions and engine.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from sleuth.errors import ConfigError, DataError
-from sleuth.evaluation.provenance import Run, run_of
+from sleuth.evaluation.comparing.outcomes import Outcome, read_outcomes
+from sleuth.evaluation.provenance import Run, run_of, stage_of
 from sleuth.evaluation.records import Key, Record
 from sleuth.evaluation.result import QUESTIONS, RESULT, SETTINGS, Evaluation, load_evaluation
 
+_OF_A_RUN = ("model", "weights")
+"""Settings that name the trained weights, and so differ from seed to seed."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Entry:
     """One evaluation of a comparison."""
 
@@ -24,8 +36,18 @@ class Entry:
     """Its records by question."""
 
     def values(self, name: str, keys: Sequence[Key]) -> list[float | None]:
-        """A figure on each question."""
+        """A figure, or "tokens" or "seconds", on each question."""
+        if name == "tokens":
+            return [self.outcomes[key].tokens for key in keys]
+        if name == "seconds":
+            # Only the evaluation as a whole was timed: every question has an equal share.
+            return [self.evaluation.seconds / self.evaluation.n] * len(keys)
         return [self.table[key].metrics.get(name) for key in keys]
+
+    @cached_property
+    def outcomes(self) -> dict[Key, Outcome]:
+        """Its episodes by question, without their texts. Raises DataError if they cannot be read."""
+        return read_outcomes(self.evaluation.folder)
 
 
 def find_evaluation(run: Path) -> Path:
@@ -88,18 +110,14 @@ def shared_keys(entries: Sequence[Entry]) -> list[Key]:
     if not shared:
         folders = " and ".join(str(entry.evaluation.folder) for entry in entries)
         raise DataError(f"{folders} have no question in common")
-    for key in shared:
-        for entry in others:
-            if _asked(entry.table[key]) != _asked(first.table[key]):
-                raise DataError(
-                    f"question {key[1]!r} has another text or other golds in {entry.evaluation.folder} "
-                    f"than in {first.evaluation.folder}"
-                )
+    for key, entry in product(shared, others):
+        one, two = first.table[key], entry.table[key]
+        if one.question != two.question or sorted(one.golds) != sorted(two.golds):
+            raise DataError(
+                f"question {key[1]!r} has another text or other golds in {entry.evaluation.folder} "
+                f"than in {first.evaluation.folder}"
+            )
     return shared
-
-
-def _asked(record: Record) -> tuple[str, list[str]]:
-    return record.question, sorted(record.golds)
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -111,3 +129,34 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         else:
             found[f"{prefix}{key}"] = " ".join(("none" if value is None else str(value)).split())
     return found
+
+
+def group_by_seed(entries: Sequence[Entry]) -> list[list[Entry]]:
+    """The evaluations of each system, in order of first appearance.
+
+    A system is one evaluation, or all those that differ only in their recorded, different seeds.
+    """
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(_identity(entry), []).append(entry)
+    for identity, group in list(groups.items()):
+        if len({entry.run.seed for entry in group}) < len(group):
+            del groups[identity]
+            groups |= {entry.name: [entry] for entry in group}
+    return sorted(groups.values(), key=lambda group: entries.index(group[0]))
+
+
+def _identity(entry: Entry) -> str:
+    """Equal for evaluations that differ only in the seed; the name if no recipe or seed is recorded."""
+    evaluation, run = entry.evaluation, entry.run
+    if not run.identity or run.seed is None:
+        return entry.name
+    settings = {name: value for name, value in evaluation.settings.items() if name not in _OF_A_RUN}
+    parts = [run.identity, stage_of(evaluation), settings, evaluation.versions, evaluation.engine]
+    return msgspec.json.encode(parts, order="sorted").decode()
+
+
+def seed_means(runs: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Each question's mean over runs; None where a run has no value."""
+    columns = ([value for value in column if value is not None] for column in zip(*runs, strict=True))
+    return [math.fsum(column) / len(runs) if len(column) == len(runs) else None for column in columns]

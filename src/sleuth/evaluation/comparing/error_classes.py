@@ -136,13 +136,11 @@ def _is_inaccurate(notes: str, trajectory: Trajectory, shown: list[Passage]) -> 
 
 
 def _is_misattributed(sentence: str, prediction: str, shown: list[Passage]) -> bool:
-    """Whether a sentence names passages none of which holds the prediction."""
     named = [passage for passage in shown if contains(sentence, passage.title)]
     return bool(named) and not any(contains(_text(passage), prediction) for passage in named)
 
 
 def _numbers(text: str) -> set[str]:
-    """Numbers as digits: "1,234" and "1234" are equal."""
     return {re.sub(r"\D", "", match) for match in _NUMBER.findall(text)}
 
 

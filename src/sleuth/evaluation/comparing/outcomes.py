@@ -6,7 +6,7 @@ Episode i of an evaluation is line i of trajectories.jsonl, so that a single one
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,17 +77,17 @@ def _span(trajectory: Trajectory, action: Action, segment: Segment) -> tuple[int
     return (start, start + len(action.text)) if start >= 0 else (0, 0)
 
 
-def selective(outcomes: Mapping[Key, Outcome], errors: Sequence[float | None]) -> RiskCoverage | None:
+def selective(outcomes: Sequence[Outcome], errors: Sequence[float | None]) -> RiskCoverage | None:
     """Risk–coverage curve; None if no episode has a confidence.
 
     An episode without a confidence ranks as least sure. A question without an error is left out.
     """
-    sure = [one.confidence for one in outcomes.values() if one.confidence is not None]
+    sure = [one.confidence for one in outcomes if one.confidence is not None]
     if not sure:
         return None
     ranked = [
         (min(sure) - 1.0 if one.confidence is None else one.confidence, error)
-        for one, error in zip(outcomes.values(), errors, strict=True)
+        for one, error in zip(outcomes, errors, strict=True)
         if error is not None
     ]
     return risk_coverage([confidence for confidence, _ in ranked], [error for _, error in ranked])

@@ -1,23 +1,27 @@
-"""Systems: the columns of a comparison with their episodes, for outcome counts, costs and pages."""
+"""Systems: the columns of a comparison with their episodes, and the costs of a right answer.
+
+A cost of a right answer is a ratio of sums over all questions: a mean of ratios does not exist if a question is
+wrong. It is never infinite.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from sleuth.errors import DataError
 from sleuth.evaluation.comparing.comparison import Column, Comparison
-from sleuth.evaluation.comparing.costs import Cost, cost_per_right
-from sleuth.evaluation.comparing.entries import Entry, shared_keys
+from sleuth.evaluation.comparing.entries import Entry, seed_means, shared_keys
 from sleuth.evaluation.comparing.error_classes import CLASSES
-from sleuth.evaluation.comparing.outcomes import Outcome, read_outcomes
-from sleuth.evaluation.comparing.seeds import seed_means
+from sleuth.evaluation.comparing.outcomes import Outcome
 from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import TRAJECTORIES
+from sleuth.evaluation.statistics import CONFIDENCE
 from sleuth.text import counted
 
 COSTS = {
@@ -27,58 +31,87 @@ COSTS = {
     "seconds": "seconds",
 }
 """Costs of a right answer → their units."""
+RESAMPLES = 2_000
+_BLOCK = 1 << 20
+"""Most indices drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Episodes:
-    """Episodes of one evaluation on the shared questions."""
+class Cost:
+    """A cost per right answer and its 95 % percentile bootstrap interval over questions."""
 
-    entry: Entry
-    outcomes: Mapping[Key, Outcome]
-    """By question, in the order of the keys."""
+    value: float | None
+    """None if nothing was answered rightly, or if the cost of a question is unknown."""
+    low: float | None
+    """None without a value, below two questions, or without an upper bound on every resample."""
+    high: float | None
+    """None also if resamples without a right answer reach the upper tail: there is no upper bound."""
+    n: int
+    """Questions."""
 
-    @property
-    def folder(self) -> Path:
-        """The evaluation's folder."""
-        return self.entry.evaluation.folder
+    def __str__(self) -> str:
+        """Value and interval in three significant digits."""
+        if self.value is None:
+            return "–"
+        if self.low is None:
+            return _amount(self.value)
+        high = "no bound" if self.high is None else _amount(self.high)
+        return f"{_amount(self.value)} [{_amount(self.low)}, {high}]"
 
-    def values(self, name: str) -> list[float | None]:
-        """A figure or a cost on each question, in order."""
-        if name == "tokens":
-            return [outcome.tokens for outcome in self.outcomes.values()]
-        if name == "seconds":
-            # Only the evaluation as a whole was timed: every question has an equal share.
-            return [self.entry.evaluation.seconds / self.entry.evaluation.n] * len(self.outcomes)
-        return self.entry.values(name, list(self.outcomes))
+
+def cost_per_right(costs: Sequence[float | None], right: Sequence[float]) -> Cost:
+    """Σ costs / Σ right, questions resampled with their cost; `right` is 0 or 1, or a mean over seeds."""
+    known = [cost for cost in costs if cost is not None]
+    n, total = len(right), sum(right)
+    if len(known) < n or not total:
+        return Cost(None, None, None, n)
+    value = sum(known) / total
+    if n < 2:
+        return Cost(value, None, None, n)
+    pairs = np.array([known, right], dtype=np.float64).T
+    rng = np.random.default_rng(0)
+    rows = max(1, _BLOCK // n)
+    sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
+    spent, earned = np.concatenate([pairs[rng.integers(0, n, (size, n))].sum(axis=1) for size in sizes]).T
+    ratios = np.divide(spent, earned, out=np.full(RESAMPLES, np.inf), where=earned > 0)
+    tail = (1 - CONFIDENCE) / 2
+    # Observed values only: nothing can be interpolated between a finite and an infinite one.
+    ends = np.quantile(ratios, [tail, 1 - tail], method="nearest")
+    low, high = (float(end) if np.isfinite(end) else None for end in ends)
+    return Cost(value, low, high, n)
+
+
+def _amount(value: float) -> str:
+    return f"{value:.3g}" if value < 1000 else f"{float(f'{value:.3g}'):,.0f}"
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A column of the comparison and its evaluations: one, or one for each seed."""
+    """A column of the comparison, its evaluations (one, or one for each seed), and the shared questions."""
 
     column: Column
-    runs: Sequence[Episodes]
+    runs: Sequence[Entry]
+    keys: Sequence[Key]
 
     @property
     def name(self) -> str:
         """The column's name."""
         return self.column.name
 
+    @property
+    def outcomes(self) -> list[list[Outcome]]:
+        """Outcomes on the shared questions, for each evaluation."""
+        return [[run.outcomes[key] for key in self.keys] for run in self.runs]
+
     def counts(self) -> Counter[str]:
         """How many episodes had which outcome, all seeds together."""
-        return Counter(outcome.name for run in self.runs for outcome in run.outcomes.values())
+        return Counter(one.name for outcomes in self.outcomes for one in outcomes)
 
     def costs(self) -> dict[str, Cost]:
         """Each cost per right answer; seeds are averaged question by question."""
-        right = seed_means(
-            [[float(one.name == "right") for one in run.outcomes.values()] for run in self.runs]
-        )
-        return {
-            name: cost_per_right(
-                seed_means([run.values(name) for run in self.runs]), [value or 0.0 for value in right]
-            )
-            for name in COSTS
-        }
+        right = seed_means([[float(one.name == "right") for one in outcomes] for outcomes in self.outcomes])
+        means = {name: seed_means([run.values(name, self.keys) for run in self.runs]) for name in COSTS}
+        return {name: cost_per_right(each, [value or 0.0 for value in right]) for name, each in means.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Outcomes and costs as plain values, for JSON."""
@@ -91,14 +124,12 @@ class System:
 
 def load_systems(entries: Sequence[Entry], comparison: Comparison) -> list[System]:
     """The columns of a comparison of `entries` with their episodes. Raises DataError if one is missing."""
-    keys, runs = shared_keys(entries), {}
-    for entry in entries:
-        folder = entry.evaluation.folder
-        outcomes = read_outcomes(folder)
-        if missing := sum(key not in outcomes for key in keys):
-            raise DataError(f"{folder / TRAJECTORIES}: {counted(missing, 'episode')} of {len(keys)} missing")
-        runs[str(folder)] = Episodes(entry, {key: outcomes[key] for key in keys})
-    return [System(column, [runs[folder] for folder in column.folders]) for column in comparison.columns]
+    keys, runs = shared_keys(entries), {str(entry.evaluation.folder): entry for entry in entries}
+    for folder, entry in runs.items():
+        if missing := sum(key not in entry.outcomes for key in keys):
+            path = f"{folder}/{TRAJECTORIES}"
+            raise DataError(f"{path}: {counted(missing, 'episode')} of {len(keys)} missing")
+    return [System(column, [runs[name] for name in column.folders], keys) for column in comparison.columns]
 
 
 def outcome_grid(systems: Sequence[System]) -> Grid:

@@ -59,7 +59,6 @@ def figure_label(name: str) -> str:
 def _grid(
     title: str, comparison: Comparison, parts: Mapping[str, Sequence[tuple[Part, str]]], *, adjusted: bool
 ) -> Grid:
-    """Rows under each label, one for each system; Holm's p only where there is more than one test."""
     heads = ("value", "n", "difference", "p", "p (Holm)")
     shown = 2 if len(comparison.columns) == 1 else 5 if adjusted else 4
     rows = [
@@ -71,7 +70,6 @@ def _grid(
 
 
 def _cells(part: Part, name: str) -> tuple[str, ...]:
-    """Five cells; the differences of a baseline are blank."""
     estimate = part.figures.get(name)
     value, n = cell(estimate, name), str(estimate.n if estimate else 0)
     if (difference := part.differences.get(name)) is None:
@@ -105,7 +103,6 @@ _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]
 
 
 def _markdown_text(text: str) -> str:
-    """Text on one line, escaped for GitHub's Markdown."""
     return " ".join(text.split()).translate(_MARKDOWN)
 
 

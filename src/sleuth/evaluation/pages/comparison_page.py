@@ -12,11 +12,10 @@ import numpy as np
 from markupsafe import Markup
 
 from sleuth.evaluation.comparing.comparison import MAIN, Column, Comparison
-from sleuth.evaluation.comparing.costs import Cost
 from sleuth.evaluation.comparing.entries import Entry, flat
 from sleuth.evaluation.comparing.error_classes import CLASSES
 from sleuth.evaluation.comparing.outcomes import selective
-from sleuth.evaluation.comparing.systems import COSTS, System, outcome_grid
+from sleuth.evaluation.comparing.systems import COSTS, Cost, System, outcome_grid
 from sleuth.evaluation.comparing.tables import Grid, cell, figure_grid, grids
 from sleuth.evaluation.figures import figure
 from sleuth.evaluation.pages.curves import training_curves
@@ -68,7 +67,6 @@ def write_comparison(
 
 
 def _scores(columns: Sequence[Column], name: str) -> Markup:
-    """One figure of every system with its interval."""
     factor = 100.0 if figure(name).unit == "%" else 1.0
     dots = []
     for column in columns:
@@ -88,9 +86,8 @@ def _cost_chart(costs: Mapping[str, Mapping[str, Cost]], name: str) -> Markup:
 
 
 def _spread(systems: Sequence[System], name: str) -> Markup:
-    """Distribution of one figure over episodes, seeds pooled."""
     values = {
-        system.name: [v for run in system.runs for v in run.values(name) if v is not None]
+        system.name: [v for run in system.runs for v in run.values(name, system.keys) if v is not None]
         for system in systems
     }
     label, unit = figure(name)
@@ -101,8 +98,8 @@ def _risk_over_coverage(systems: Sequence[System]) -> Markup:
     """Risk over coverage of each system that has confidences; of several seeds the first."""
     lines = []
     for system in systems:
-        run = system.runs[0]
-        curve = selective(run.outcomes, [None if em is None else 1.0 - em for em in run.values("em")])
+        values = system.runs[0].values("em", system.keys)
+        curve = selective(system.outcomes[0], [None if em is None else 1.0 - em for em in values])
         if curve is None:
             lines.append(Line(system.name))
             continue
@@ -117,7 +114,6 @@ def _risk_over_coverage(systems: Sequence[System]) -> Markup:
 
 
 def _curves(entries: Sequence[Entry]) -> Markup:
-    """Training curves of every run, each run once."""
     runs = {entry.run.folder: entry.run for entry in entries if entry.run.folder is not None}
     is_short = len({folder.name for folder in runs}) == len(runs)
     rows = {folder.name if is_short else str(folder): run.metrics() for folder, run in runs.items()}
@@ -125,7 +121,6 @@ def _curves(entries: Sequence[Entry]) -> Markup:
 
 
 def _settings(entries: Sequence[Entry]) -> tuple[Grid, int]:
-    """Everything a figure depends on, and how many settings differ; these are first and marked."""
     evaluations = [entry.evaluation for entry in entries]
     parts = [{"engine": e.engine, "versions": e.versions, "source": e.source} for e in evaluations]
     found = [flat({**e.settings, **part}) for e, part in zip(evaluations, parts, strict=True)]

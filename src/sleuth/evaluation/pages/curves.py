@@ -76,7 +76,6 @@ def _is_number(value: object) -> bool:
 
 
 def _draw(chart: Chart, columns: Mapping[str, Mapping[str, Floats]]) -> Markup:
-    """The chart with every matching figure of a single run, or with the first one of each run."""
     is_alone, lines = len(columns) == 1, []
     for run, found in columns.items():
         names = [name for name in found if re.fullmatch(chart.names, name)]

@@ -47,7 +47,6 @@ def cut(text: str, most: int = _TEXT) -> str:
 
 
 def _outcome(trajectory: Trajectory) -> Badge:
-    """Score of the answer in one word."""
     rules, golds = rules_of(trajectory.question.dataset), golds_of(trajectory.question)
     prediction = prediction_of(trajectory)
     if trajectory.fault:
@@ -60,7 +59,6 @@ def _outcome(trajectory: Trajectory) -> Badge:
 
 
 def _facts(trajectory: Trajectory) -> list[Badge]:
-    """Reward parts, searches, evidence and faults."""
     facts: list[Badge] = []
     if (score := trajectory.score) is not None and score.invalid:
         facts.append(("bad", f"no reward: {score.invalid}"))
@@ -104,7 +102,6 @@ def _segment(trajectory: Trajectory, index: int, segment: Segment) -> dict[str, 
 
 
 def _marked(text: str, golds: Iterable[str]) -> Markup:
-    """The text with every gold answer marked."""
     parts, position = Markup(), 0
     for start, end in answer_spans(text, golds):
         parts += text[position:start] + Markup("<mark>{}</mark>").format(text[start:end])
@@ -113,7 +110,6 @@ def _marked(text: str, golds: Iterable[str]) -> Markup:
 
 
 def _policy(text: str, fields: Iterable[Field], golds: Iterable[str]) -> Markup:
-    """The model's turn: tags muted, blocks by kind, gold answers marked in notes and answers."""
     parts, position = Markup(), 0
     for field in sorted(fields, key=lambda field: field.start):
         if not position <= field.start <= field.end <= len(text):
@@ -128,5 +124,4 @@ def _policy(text: str, fields: Iterable[Field], golds: Iterable[str]) -> Markup:
 
 
 def _tagged(text: str) -> Markup:
-    """The text with its tags muted."""
     return Markup(_TAG.sub(r'<span class="tag">\g<0></span>', str(escape(text))))

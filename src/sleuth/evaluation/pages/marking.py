@@ -35,7 +35,6 @@ def answer_spans(text: str, golds: Iterable[str]) -> list[Span]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
-    """The span without the punctuation around its words."""
     while start < end - 1 and not text[start].isalnum():
         start += 1
     while end > start + 1 and not text[end - 1].isalnum():

@@ -156,15 +156,12 @@ def wilson(successes: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _running_mean(values: Values) -> Floats:
-    """Centred mean over about a tenth of the values; windows are cut off at the ends."""
     window, ones = np.ones(max(3, len(values) // 10)), np.ones(len(values))
     means: Floats = np.convolve(values, window, "same") / np.convolve(ones, window, "same")
     return means
 
 
 class _Plot:
-    """One drawing in the making: its axes, and the hover titles of its parts."""
-
     def __init__(self, x_label: str, y_label: str, height: float = _HEIGHT) -> None:
         left, bottom = (0.6 if y_label else 0.15) / _WIDTH, 0.42 / height
         box = (left, bottom, 1 - left - 0.22 / _WIDTH, 1 - bottom - 0.18 / height)

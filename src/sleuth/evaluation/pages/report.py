@@ -39,7 +39,6 @@ def write_report(
 
 
 def _headline(stages: Mapping[str, Mapping[str, Estimate]]) -> Grid | None:
-    """Headline figures that any stage has; None without any."""
     names = [name for name in HEADLINE if any(name in figures for figures in stages.values())]
     rows = []
     for stage, figures in stages.items():

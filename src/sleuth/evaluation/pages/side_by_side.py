@@ -27,11 +27,11 @@ _ROOM = 6_000_000
 
 def chosen_questions(systems: Sequence[System]) -> list[Key]:
     """Questions that only some systems answer rightly, each pattern in turn; of one system each outcome in turn."""
-    outcomes = [system.runs[0].outcomes for system in systems]
+    outcomes, keys = [system.runs[0].outcomes for system in systems], systems[0].keys
     if len(systems) == 1:
         order = [name for name in CLASSES if name != "right"] + ["right"]
-        return _in_turn(outcomes[0], lambda key: outcomes[0][key].name, order)
-    patterns = {key: tuple(one[key].name == "right" for one in outcomes) for key in outcomes[0]}
+        return _in_turn(keys, lambda key: outcomes[0][key].name, order)
+    patterns = {key: tuple(one[key].name == "right" for one in outcomes) for key in keys}
     mixed = sorted({pattern for pattern in patterns.values() if len(set(pattern)) > 1})
     return _in_turn(patterns, patterns.__getitem__, mixed)
 
@@ -53,7 +53,7 @@ def _shuffled(key: Key) -> bytes:
 def question_cards(systems: Sequence[System], keys: Sequence[Key]) -> list[Markup]:
     """Cards of the first questions, at most SHOWN and as many as there is room for."""
     runs = [(system.name, system.runs[0]) for system in systems]
-    readers = [TrajectoryReader(run.folder / TRAJECTORIES) for _, run in runs]
+    readers = [TrajectoryReader(run.evaluation.folder / TRAJECTORIES) for _, run in runs]
     macro = TEMPLATES.get_template("parts.html").module.question  # type: ignore[attr-defined]
     cards: list[Markup] = []
     for key in keys[:SHOWN]:
