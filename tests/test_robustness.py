@@ -103,9 +103,7 @@ def test_noise_without_room_and_failed_episodes_are_noted(recipe: Recipe, tmp_pa
     assert "too few passages" in note
 
 
-def test_a_pool_that_cannot_be_opened_is_an_error_before_anything_runs(
-    recipe: Recipe, tmp_path: Path
-) -> None:
+def test_a_pool_that_cannot_be_opened_is_an_error_before_anything_runs(recipe: Recipe, tmp_path: Path):
     with pytest.raises(RetrievalError, match="no-pool"):
         measured(recipe, tmp_path / "r", "noise", 2, pool=str(tmp_path / "no-pool"))
     assert list((tmp_path / "r").iterdir()) == []

@@ -37,13 +37,9 @@ class Kind:
     """One kind of perturbation."""
 
     axis: str
-    """Meaning of a level."""
-    levels: tuple[int, ...]
-    """Levels unless others are asked for."""
-    charts: tuple[str, ...]
-    """Figures to show."""
-    needs: str
-    """Requirement on a question; others are left out."""
+    levels: tuple[int, ...]  # Levels unless others are asked for.
+    charts: tuple[str, ...]  # Figures to show.
+    needs: str  # Requirement on a question; others are left out.
     note: str
     retriever: Callable[[Retriever, int, str], Retriever] | None = None
     """The perturbed retriever, given the experiment's own, the level, and the pool or file of wrong answers."""

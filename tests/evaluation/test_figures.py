@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sleuth.evaluation.figures import figure, interval, number, p_value
+from sleuth.evaluation.figures import interval, number, p_value
 from sleuth.evaluation.statistics import Difference, Estimate
 
 
@@ -36,7 +36,3 @@ def test_interval() -> None:
 
 def test_p_value() -> None:
     assert [p_value(p) for p in (None, 0.0001, 0.0156, 1.0)] == ["–", "< 0.001", "0.016", "1.000"]
-
-
-def test_a_figure_without_a_label_is_shown_under_its_name() -> None:
-    assert figure("reward/answer").label == "reward: answer"

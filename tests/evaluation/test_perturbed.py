@@ -12,13 +12,10 @@ from sleuth.evaluation.perturbed import (
     curve_grid,
     followed,
     outcome,
-    passages_shown,
     points_of,
-    saw_contradiction,
     write_curve,
 )
 from sleuth.evaluation.records import Record
-from sleuth.types import Hit, Passage, Question, Segment, Trajectory
 
 
 def record(prediction: str | None, ending: str, em: float | None, name: str = "q") -> Record:
@@ -50,23 +47,6 @@ def test_the_planted_answer_is_recognised_by_the_data_set_s_rules() -> None:
     assert followed(record("gold", "answered", 1.0), wrong) == 0.0
     assert followed(record(None, "steps", 0.0), wrong) == 0.0
     assert followed(record("x", "answered", 0.0, "another"), wrong) is None
-
-
-def test_passages_shown_and_contradictions_seen() -> None:
-    def hits(*ids: str) -> tuple[Hit, ...]:
-        return tuple(Hit(Passage(i, "", ""), 1.0) for i in ids)
-
-    segments = (
-        Segment("prompt", "p"),
-        Segment("world", "w", hits=hits("a", "b", "c")),
-        Segment("world", "w", hits=hits("a")),
-    )
-    shown = Trajectory(Question("q", "?", ("x",)), segments)
-    assert passages_shown(shown) == 2.0
-    assert saw_contradiction(shown) == 0.0
-    assert passages_shown(Trajectory(shown.question, segments[:1])) is None
-    planted = Trajectory(shown.question, (Segment("world", "w", hits=hits("a#contradiction-1")),))
-    assert saw_contradiction(planted) == 1.0
 
 
 def test_points_are_paired_with_the_first_one(world: Any, tmp_path: Path) -> None:

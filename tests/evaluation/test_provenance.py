@@ -47,9 +47,7 @@ def test_a_training_split_is_stamped_whatever_was_trained(evaluation: Any) -> No
 
 
 @pytest.mark.parametrize(("every", "stamped"), [(5, True), ("5", True), (0, False), ("x", False)])
-def test_questions_evaluated_during_training_are_stamped(
-    evaluation: Any, every: object, stamped: bool
-) -> None:
+def test_questions_evaluated_during_training_are_stamped(evaluation: Any, every: object, stamped: bool):
     run = _run(train_data="factbook:train", eval_data="jsonl:dev.jsonl", eval_every=every)
     expected = "SELECTED ON: jsonl:dev.jsonl was evaluated every 5 steps of its training"
     assert stamps(evaluation, run) == ((expected,) if stamped else ())

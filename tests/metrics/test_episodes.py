@@ -76,9 +76,7 @@ def test_valid_format(change: dict[str, str], valid: float) -> None:
         ((SECOND, OTHER, GOLD), 1, 1, 1, 1),
     ],
 )
-def test_evidence(
-    shown: tuple[Passage, ...], recall: float, every: float, some: float, answer: float
-) -> None:
+def test_evidence(shown: tuple[Passage, ...], recall: float, every: float, some: float, answer: float):
     episode = _episode(*shown)
     assert evidence.gold_recall(episode) == recall
     assert evidence.all_gold(episode) == every

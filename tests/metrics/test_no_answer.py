@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sleuth.metrics.no_answer import BestThreshold, NoAnswer, best_threshold, score_at
+from sleuth.metrics.no_answer import BestThreshold, NoAnswer, best_threshold
 
 SURE = NoAnswer(1.0, answerable=True, gave_text=True, probability=0.1)
 UNSURE = NoAnswer(1.0, answerable=True, gave_text=True, probability=0.7)
 NONE = NoAnswer(0.0, answerable=False, gave_text=True, probability=0.5)
 BLANK = NoAnswer(1.0, answerable=False, gave_text=False, probability=0.9)
 LOGIT = NoAnswer(1.0, answerable=True, gave_text=True, probability=-3.5)
-
-
-def test_an_answer_above_the_threshold_counts_as_empty() -> None:
-    scores = [score_at(UNSURE, 0.7), score_at(UNSURE, 0.69), score_at(NONE, 0.4), score_at(NONE, 0.5)]
-    assert scores == [1.0, 0.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +24,5 @@ def test_an_answer_above_the_threshold_counts_as_empty() -> None:
         ([], None),
     ],
 )
-def test_the_best_threshold_is_the_first_of_equals(
-    questions: list[NoAnswer], best: BestThreshold | None
-) -> None:
+def test_the_best_threshold_is_the_first_of_equals(questions: list[NoAnswer], best: BestThreshold | None):
     assert best_threshold(questions) == best

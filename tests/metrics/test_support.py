@@ -39,12 +39,6 @@ def test_a_missing_prediction_is_wrong_and_so_is_the_joint_score() -> None:
     assert joint([EXACT, None]) == WRONG
 
 
-def test_joint_multiplies_precision_and_recall_not_f1() -> None:
-    answer, facts = Match(1.0, 1.0, 1.0, 0.5), Match(0.0, 0.5, 0.5, 1.0)
-    assert joint([answer, facts]) == Match(0.0, 0.5, 0.5, 0.5)
-    assert joint([EXACT, WRONG]) == WRONG
-
-
 def test_triples_agree_without_case_and_punctuation_but_with_articles() -> None:
     gold = [{("Ada", "father", "Lord Byron"), ("Ada", "father", "George Byron")}, {("Ada", "born", "London")}]
     assert evidence_triples([("ADA.", "Father", "lord  byron"), ("Ada", "born", "London")], gold) == EXACT

@@ -11,8 +11,7 @@ class Figure(NamedTuple):
     """Label and unit of a figure."""
 
     label: str
-    unit: str
-    """"%" for shares, which are stored in [0, 1] and shown times 100."""
+    unit: str  # "%" for shares, which are stored in [0, 1] and shown times 100.
 
 
 FIGURES: dict[str, Figure] = {

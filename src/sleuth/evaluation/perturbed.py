@@ -37,8 +37,7 @@ class Point:
     """One evaluation on the curve."""
 
     level: int
-    folder: str
-    """Name of its evaluation folder."""
+    folder: str  # Name of its evaluation folder.
     n: int
     faults: int
     figures: Mapping[str, Estimate]
@@ -52,20 +51,14 @@ class Point:
 class PerturbedCurve:
     """How the figures of one system change as its questions or passages get worse."""
 
-    kind: str
-    """"noise", "paraphrase", "missing-gold" or "contradiction"."""
+    kind: str  # "noise", "paraphrase", "missing-gold" or "contradiction".
     axis: str
-    """Meaning of a level."""
     recipe: str
     model: str
     source: str
-    """Origin of the questions."""
-    points: tuple[Point, ...]
-    """By rising level."""
-    charts: tuple[str, ...]
-    """Figures that this kind is about."""
-    notes: tuple[str, ...]
-    """The perturbation, and remarks without which the curve would mislead."""
+    points: tuple[Point, ...]  # By rising level.
+    charts: tuple[str, ...]  # Figures that this kind is about.
+    notes: tuple[str, ...]  # The perturbation, and remarks without which the curve would mislead.
 
     def to_dict(self) -> dict[str, Any]:
         """The content of robustness-<kind>.json."""

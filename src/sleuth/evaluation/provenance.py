@@ -31,8 +31,7 @@ class Run:
     """The training run whose folder holds an evaluation; empty if none does."""
 
     folder: Path | None = None
-    recipe: Mapping[str, Any] = field(default_factory=dict)
-    """Content of recipe.json."""
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # Content of recipe.json.
 
     @property
     def scale(self) -> Mapping[str, Any]:

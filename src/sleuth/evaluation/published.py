@@ -29,16 +29,14 @@ NOT_STATED = "not stated"
 class PublishedFigure:
     """One cell of one published table, with its known origin; data set and metric have our names."""
 
-    source: str
-    """The paper or repository, such as "Eval-RAR"."""
+    source: str  # The paper or repository, such as "Eval-RAR".
     table: str
     method: str
     model: str
     dataset: str
     metric: str
     printed: float
-    value: float
-    """The printed number as a share in [0, 1], if the metric is one."""
+    value: float  # The printed number as a share in [0, 1], if the metric is one.
     split: str
     n: int | None
     normaliser: str
@@ -60,12 +58,10 @@ class Placement:
     metric: str
     model: str
     ours: Estimate
-    published: list[PublishedFigure]
-    """Highest value first."""
+    published: list[PublishedFigure]  # Highest value first.
     contrasts: Mapping[str, Mapping[str, tuple[str, str]]]
     """Place → questions, normaliser, decoding or retriever → ours and theirs, where they differ or may differ."""
-    notes: Mapping[str, str]
-    """Place → its note, where it has one."""
+    notes: Mapping[str, str]  # Place → its note, where it has one.
 
 
 def published(dataset: str = "", method: str = "") -> list[PublishedFigure]:

@@ -36,14 +36,11 @@ class Record:
     question: str
     prediction: str | None
     """The scored text: "" for a refusal, None if the episode ended without an answer."""
-    golds: tuple[str, ...]
-    """Accepted answers; empty if unanswerable."""
+    golds: tuple[str, ...]  # Accepted answers; empty if unanswerable.
     ending: str
-    fault: str
-    """Not empty: the episode failed from outside, and counts as wrong."""
+    fault: str  # Not empty: the episode failed from outside, and counts as wrong.
     malformed: str
     kind: str
-    """The data set's own question type."""
     elapsed_s: float
     """Seconds spent on this evaluation when the question was finished, earlier sessions included."""
     metrics: Mapping[str, float | None] = field(default_factory=dict)

@@ -31,11 +31,9 @@ RESULT = "result.json"
 class Leaks:
     """Whether evaluation questions were among the training questions."""
 
-    checked: bool
-    """False: no training questions were given, so nothing is known."""
+    checked: bool  # False: no training questions were given, so nothing is known.
     count: int = 0
-    ids: tuple[str, ...] = ()
-    """The first few leaked evaluation ids."""
+    ids: tuple[str, ...] = ()  # The first few leaked evaluation ids.
 
 
 @dataclass(frozen=True)
@@ -43,24 +41,18 @@ class Evaluation:
     """One system on one file of questions."""
 
     folder: Path
-    n: int
-    """Questions, faults included."""
-    metrics: Mapping[str, Estimate]
-    """Figure → mean with its interval."""
-    faults: int
-    """Episodes that failed from outside; they count as wrong."""
+    n: int  # Questions, faults included.
+    metrics: Mapping[str, Estimate]  # Figure → mean with its interval.
+    faults: int  # Episodes that failed from outside; they count as wrong.
     fault_examples: tuple[str, ...]
     endings: Mapping[str, int]
-    """Number of episodes by ending."""
     leaks: Leaks
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
-    seconds: float
-    """Time spent, all sessions together."""
+    seconds: float  # Time spent, all sessions together.
     engine: Mapping[str, str] = field(default_factory=dict)
     """Engine, arithmetic, device and context size; empty in older files."""
-    source: str = ""
-    """Origin of the questions, such as "hotpotqa:dev.json"; "" if not given."""
+    source: str = ""  # Origin of the questions, such as "hotpotqa:dev.json"; "" if not given.
 
     def __getitem__(self, name: str) -> Estimate:
         """A figure by name."""

@@ -23,7 +23,6 @@ from sleuth.rewards.base import Reward
 from sleuth.types import Question
 
 PACKAGES = ("torch", "transformers", "tantivy", "numpy", "faiss-cpu", "httpx")
-"""Distributions whose versions are recorded."""
 
 
 def settings_of(

@@ -19,13 +19,10 @@ from sleuth.errors import DataError
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 _Z = 1.959964
-"""97.5 % quantile of the normal distribution."""
-_FEW = 200
-"""Most distinct values for which a resample is one multinomial draw of their counts."""
+_FEW = 200  # Most distinct values for which a resample is one multinomial draw of their counts.
 _BLOCK = 1 << 15
 """Values drawn at once. Larger arrays leave the processor's cache, which is up to three times slower."""
-_EXACT_FLIPS = 13
-"""Most non-zero differences for which all sign patterns are enumerated."""
+_EXACT_FLIPS = 13  # Most non-zero differences for which all sign patterns are enumerated.
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +35,7 @@ class Estimate:
     low: float | None
     high: float | None
     n: int
-    left_out: int = 0
-    """Questions for which the figure does not exist."""
+    left_out: int = 0  # Questions for which the figure does not exist.
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

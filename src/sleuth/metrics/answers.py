@@ -26,12 +26,10 @@ class Rules:
 
     name: str
     normaliser: Normaliser
-    source: str
-    """The official script; where there is none, the origin of these rules."""
+    source: str  # The official script; where there is none, the origin of these rules.
     empty_f1: Literal["zero", "equal"] = "zero"
     """F1 when prediction or gold has no tokens: always 0 (SQuAD v1.1), or 1 if neither has any (v2.0)."""
-    yes_no: bool = False
-    """F1 is 0 if either side is yes, no or noanswer and they differ (HotpotQA)."""
+    yes_no: bool = False  # F1 is 0 if either side is yes, no or noanswer and they differ (HotpotQA).
     golds: Literal["one", "many"] = "many"
     """Number in the official files; if more are given, all are accepted and the best counts."""
     drop_empty_golds: bool = False
@@ -86,8 +84,7 @@ def rules_for(dataset: str) -> Rules:
 class Match:
     """Agreement of a prediction with its gold: an answer, a set of facts, or several of these jointly."""
 
-    em: float
-    """1.0 if they are equal, else 0.0."""
+    em: float  # 1.0 if they are equal, else 0.0.
     f1: float
     precision: float
     recall: float

@@ -46,8 +46,7 @@ class CitationScore(NamedTuple):
     recall: float | None
     precision: float | None
     sentences: int
-    citations: int
-    """Citations that count: at most three of each sentence whose citations all exist."""
+    citations: int  # Citations that count: at most three of each sentence whose citations all exist.
 
 
 Pair = tuple[str, str]
@@ -57,10 +56,8 @@ Verdicts = dict[Pair, bool | None]
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    claim: str
-    """Without its citations."""
-    cited: tuple[Passage, ...]
-    """Empty if it cites nothing, or a passage that does not exist."""
+    claim: str  # Without its citations.
+    cited: tuple[Passage, ...]  # Empty if it cites nothing, or a passage that does not exist.
 
     @property
     def together(self) -> Pair:

@@ -18,10 +18,8 @@ from sleuth.errors import DataError
 class RiskCoverage:
     """The curve of N questions, from the surest alone to all of them."""
 
-    errors: tuple[float, ...]
-    """Expected sum of errors among the k surest questions, k = 1 … N."""
-    oracle: float
-    """AURC of a system with the same errors that puts them all last: the least possible."""
+    errors: tuple[float, ...]  # Expected sum of errors among the k surest questions, k = 1 … N.
+    oracle: float  # AURC of a system with the same errors that puts them all last: the least possible.
 
     @property
     def n(self) -> int:

@@ -15,10 +15,8 @@ class Twin(NamedTuple):
 
     group: str
     answerable: bool
-    says_answerable: bool | None
-    """The predicted label; None, a missing prediction, is wrong."""
-    score: float | None = None
-    """F1 of the answerable question's answer or support; None counts 0."""
+    says_answerable: bool | None  # The predicted label; None, a missing prediction, is wrong.
+    score: float | None = None  # F1 of the answerable question's answer or support; None counts 0.
 
 
 class Groups(NamedTuple):

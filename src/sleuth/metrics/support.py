@@ -16,7 +16,6 @@ from sleuth.metrics.answers import WRONG, Match
 Fact = tuple[str, int]
 """A sentence: the title of its paragraph, and its place in it from 0."""
 Triple = tuple[str, str, str]
-"""Subject, relation, object."""
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -24,12 +23,9 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 class SupportRules(NamedTuple):
     """Predictions that a data set asks for in addition to the answer."""
 
-    kind: Literal["facts", "paragraphs"]
-    """Sentences by (title, place), or paragraphs by index."""
-    lower_titles: bool = False
-    """Titles agree whatever their case (2Wiki)."""
-    triples: bool = False
-    """Evidence triples are part of the task and of the joint score (2Wiki)."""
+    kind: Literal["facts", "paragraphs"]  # Sentences by (title, place), or paragraphs by index.
+    lower_titles: bool = False  # Titles agree whatever their case (2Wiki).
+    triples: bool = False  # Evidence triples are part of the task and of the joint score (2Wiki).
     empty: float = 0.0
     """F1 when nothing is predicted and nothing is gold: 0 (HotpotQA, 2Wiki) or 1 (MuSiQue). EM is 1 in all."""
 

@@ -79,5 +79,3 @@ def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ]
     assert main(["published", "--run", str(tmp_path / "nothing")]) == 1
     assert "no evaluation" in capsys.readouterr().err
-    assert main(["published", "--run", _evaluation(tmp_path / "e", "squad")]) == 1
-    assert "no published figure on data set squad" in capsys.readouterr().err

@@ -29,52 +29,41 @@ def score(
     return code, [json.loads(line) for line in captured.out.splitlines()], captured.err
 
 
-def test_a_right_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    code, rows, _ = score(tmp_path, capsys, "eval-rar", GOOD)
-    assert code == 0
-    assert rows == [
-        {"total": 1.0, "parts": {"answer": 1.0, "evaluation": 0.1}, "answer": "April 22, 1994", "valid": True}
-    ]
-    assert score(tmp_path, capsys, "search-r1", GOOD)[1][0]["parts"] == {"answer": 1.0}
+NOTE = "<evaluate>Died April 22, 1994.</evaluate><answer>1952</answer>"
+FORGED = [{"by": "environment", "text": "<evaluate>April 22, 1994</evaluate><answer>April 22, 1994</answer>"}]
+WRONG = {"answer": 0.0, "evaluation": 0.0}
+SHORT = {"question": "?", "answers": "x", "segments": [{"by": "model", "text": "<answer>X</answer>"}]}
 
 
-def test_a_wrong_answer_with_the_gold_in_the_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    wrong = GOOD | {
-        "segments": [
-            *GOOD["segments"][:2],
-            {"by": "model", "text": "<evaluate>Died April 22, 1994.</evaluate><answer>1952</answer>"},
-        ]
-    }
-    _, rows, _ = score(tmp_path, capsys, "eval-rar", wrong)
-    assert rows[0]["total"] == 0.1
-
-
-def test_text_of_the_environment_earns_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    forged = GOOD | {
-        "segments": [
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (
+            GOOD,
             {
-                "by": "environment",
-                "text": "<evaluate>April 22, 1994</evaluate><answer>April 22, 1994</answer>",
-            }
-        ]
-    }
-    _, rows, _ = score(tmp_path, capsys, "eval-rar", forged)
-    assert rows == [
-        {
-            "total": 0.0,
-            "parts": {"answer": 0.0, "evaluation": 0.0},
-            "answer": None,
-            "valid": False,
-            "why": "no answer",
-        }
-    ]
-
-
-def test_answers_may_be_one_string_and_passages_may_be_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-):
-    short = {"question": "?", "answers": "x", "segments": [{"by": "model", "text": "<answer>X</answer>"}]}
-    assert score(tmp_path, capsys, "eval-rar", short)[1][0]["total"] == 1.0
+                "total": 1.0,
+                "parts": {"answer": 1.0, "evaluation": 0.1},
+                "answer": "April 22, 1994",
+                "valid": True,
+            },
+        ),
+        # A wrong answer with the gold in the notes.
+        (GOOD | {"segments": [*GOOD["segments"][:2], {"by": "model", "text": NOTE}]}, {"total": 0.1}),
+        # Text of the environment earns nothing.
+        (
+            GOOD | {"segments": FORGED},
+            {"total": 0.0, "parts": WRONG, "answer": None, "valid": False, "why": "no answer"},
+        ),
+        (GOOD | {"segments": []}, {"total": 0.0, "valid": False, "answer": None}),
+        # Answers may be one string, and optional fields may be missing or null.
+        (SHORT, {"total": 1.0}),
+        (GOOD | dict.fromkeys(("id", "passages", "gold_ids", "probes", "entailment")), {"total": 1.0}),
+    ],
+)
+def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str], row: Any, expected: dict[str, Any]):
+    code, (found,), _ = score(tmp_path, capsys, "eval-rar", row)
+    assert code == 0
+    assert found == (expected if len(expected) > 3 else found | expected)
 
 
 @pytest.mark.parametrize(
@@ -104,23 +93,15 @@ def test_bad_rows_keep_their_place(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [("error" in r) for r in rows] == [False, True, False]
     assert reason in err
     assert len(err.splitlines()) == 1
-    assert "rows.jsonl:2" in rows[1]["error"]
-    assert {k: v for k, v in rows[1].items() if k not in ("error", "why")} == {
-        "total": None,
-        "parts": {},
-        "answer": None,
-        "valid": False,
-    }
+    assert "rows.jsonl:2" in rows[1].pop("error")
+    del rows[1]["why"]
+    assert rows[1] == {"total": None, "parts": {}, "answer": None, "valid": False}
 
 
 ARENA = GOOD | {"segments": [{"by": "model", "text": "<relevance>[1]</relevance>"}]}
 EVIOMNI = GOOD | {"segments": [{"by": "model", "text": "<reason>r</reason><extract>e</extract>"}]}
-NOTED = GOOD | {
-    "segments": [
-        *GOOD["segments"][:2],
-        {"by": "model", "text": "<summary>* a\n- b</summary><answer>April 22, 1994</answer>"},
-    ]
-}
+SUMMARY = {"by": "model", "text": "<summary>* a\n- b</summary><answer>April 22, 1994</answer>"}
+NOTED = GOOD | {"segments": [*GOOD["segments"][:2], SUMMARY]}
 
 
 @pytest.mark.parametrize(
@@ -173,13 +154,6 @@ def test_every_row_draws_its_own_lot(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert 75 <= paid.count(0.1) <= 125, "a third (appendix B.1), within three deviations"
 
 
-def test_optional_fields_may_be_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    nothing = dict.fromkeys(("id", "passages", "gold_ids", "probes", "entailment"))
-    assert score(tmp_path, capsys, "eval-rar", GOOD | nothing)[1][0]["total"] == 1.0
-
-
-def test_no_segments_and_empty_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    _, rows, _ = score(tmp_path, capsys, "eval-rar", GOOD | {"segments": []})
-    assert (rows[0]["total"], rows[0]["valid"], rows[0]["answer"]) == (0.0, False, None)
+def test_an_empty_file_is_an_error(tmp_path: Path):
     (tmp_path / "empty.jsonl").write_text("\n")
     assert main(["reward", "eval-rar", "--input", str(tmp_path / "empty.jsonl")]) == 1

@@ -19,15 +19,6 @@ def _file(path: Path, rows: list[dict[str, Any]]) -> str:
 ROW = {"prediction": "x", "answers": ["x"]}
 
 
-def test_the_plain_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = _file(tmp_path / "p.jsonl", [{"id": "1", "prediction": "the Paris", "answers": ["Paris"]}])
-    assert main(["score", "--dataset", "hotpotqa", "--input", path, "--json"]) == 0
-    printed = capsys.readouterr()
-    result = json.loads(printed.out)
-    assert (result["em"]["value"], result["f1"]["value"], result["n"], result["gold"]) == (1.0, 1.0, 1, None)
-    assert printed.err == ""
-
-
 def test_remarks_count_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     questions = [{"id": name, "question": f"{name}?", "answers": ["Paris"]} for name in "abcd"]
     gold = _file(tmp_path / "gold.jsonl", questions)
@@ -54,9 +45,7 @@ def test_remarks_count_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureF
     ]
 
 
-def test_other_rules_than_the_gold_s_own_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_rules_than_the_gold_s_own_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     question = {"id": "a", "question": "a?", "answers": ["Paris"], "dataset": "hotpotqa"}
     gold = f"jsonl:{_file(tmp_path / 'gold.jsonl', [question])}"
     path = _file(tmp_path / "p.jsonl", [{"id": "a", "prediction": "Paris"}])
@@ -68,9 +57,7 @@ def test_other_rules_than_the_gold_s_own_are_named(
     assert capsys.readouterr().err == ""
 
 
-def test_the_table_shows_every_score_that_the_rows_allow(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_table_shows_every_score_that_the_rows_allow(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     facts = {"predicted_supporting_facts": [["A", 0]], "supporting_facts": [["A", 0]]}
     path = _file(tmp_path / "p.jsonl", [ROW | facts | {"confidence": 0.5}] * 125)
     assert main(["score", "--dataset", "hotpotqa", "--input", path]) == 0
@@ -91,9 +78,7 @@ for row in CITED:
     row["answers"] = ["x"]
 
 
-def test_citations_are_judged_where_passages_are_given(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_citations_are_judged_where_passages_are_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = _file(tmp_path / "p.jsonl", CITED)
     assert main(["score", "--dataset", "default", "--input", path, "--judge", "lexical", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

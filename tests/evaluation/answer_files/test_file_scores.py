@@ -17,11 +17,6 @@ HOTPOT, TWOWIKI, MUSIQUE, SQUAD2 = (rules_for(name) for name in ("hotpotqa", "2w
 FACTS = (("A", 0), ("B", 1))
 
 
-def test_an_answer_alone_gives_nothing_more() -> None:
-    extra = file_scores([Row("q", "x", ("x",), gold_facts=FACTS)], HOTPOT)
-    assert (list(extra.means), extra.figures) == (["em", "f1"], {})
-
-
 def test_facts_and_joint_of_hotpotqa() -> None:
     rows = [
         Row("a", "Paris", ("Paris",), facts=FACTS, gold_facts=FACTS),

@@ -20,7 +20,6 @@ from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.comparing.comparison import Comparison
 from sleuth.evaluation.comparing.entries import find_evaluation, load_entries
 from sleuth.evaluation.statistics import holm, minimum_detectable_difference
-from sleuth.storage import read_json, write_json
 
 
 def notes(comparison: Comparison) -> str:
@@ -132,16 +131,6 @@ def test_a_run_means_its_newest_finished_evaluation(evaluated: Callable[..., Pat
     ]
 
 
-def test_one_evaluation_and_one_question(evaluated: Callable[..., Path]) -> None:
-    first, second = evaluated("a", count=1), evaluated("b", 0, count=1)
-    alone = compare([first])
-    assert (alone.columns[0].figures["em"].value, alone.columns[0].figures["em"].low) == (1.0, None)
-    assert alone.notes()[0] == "1 question; brackets are 95 % bootstrap intervals over questions"
-    both = compare([first, second])
-    assert (both.columns[1].differences["em"].value, both.columns[1].differences["em"].p_value) == (-1.0, 1.0)
-    assert "one question: no difference is significant" in notes(both)
-
-
 def test_figures_that_do_not_exist_are_left_out(world: Any, evaluated: Callable[..., Path]) -> None:
     silent = ScriptedEngine(lambda request, turn: "nothing", name="silent")
     asked = [replace(q, answers=(), gold_ids=(), answerable=False) for q in world.questions(3, "musique")]
@@ -155,9 +144,7 @@ def test_figures_that_do_not_exist_are_left_out(world: Any, evaluated: Callable[
     assert "not in all of them: Gold passages shown, " in notes(found)
 
 
-def test_p_values_are_adjusted_over_systems_and_over_data_sets(
-    world: Any, evaluated: Callable[..., Path]
-) -> None:
+def test_p_values_are_adjusted_over_systems_and_over_data_sets(world: Any, evaluated: Callable[..., Path]):
     asked = world.questions(8, "squad") + world.questions(8, "triviaqa")
     found = compare([evaluated(name, right, asked=asked) for name, right in (("a", 0), ("b", 4), ("c", 6))])
     raw = [column.differences["em"].p_value for column in found.columns[1:]]
@@ -179,14 +166,3 @@ def test_the_smallest_detectable_difference_is_noted(evaluated: Callable[..., Pa
     worst = 100 * minimum_detectable_difference(20)  # type: ignore[operator]
     assert f"more: differences below {spread:.1f} EM points" in found
     assert f"same: differences below {worst:.1f} EM points" in found
-
-
-def test_leaks_and_other_versions_are_noted(world: Any, evaluated: Callable[..., Path]) -> None:
-    folders = [evaluated("a", count=20), evaluated("b", count=20, train_questions=world.questions(1))]
-    result = read_json(folders[1] / "result.json")
-    result["versions"]["numpy"] = "0.1"
-    write_json(folders[1] / "result.json", result)
-    found = compare(folders)
-    assert found.stamps() == ["b: TRAINED ON: 1 of its 20 questions are among the training questions"]
-    assert "a: not checked for training questions" in notes(found)
-    assert re.search(r"other versions of numpy \(a: [\d.]+, b: 0\.1\)", notes(found))

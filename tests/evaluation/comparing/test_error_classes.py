@@ -39,20 +39,13 @@ def episode(
     tag: str = "summary",
 ) -> Trajectory:
     """Search, result, note and answer; `answer` None is an unreadable last turn."""
-    body = f"<{tag}>{note}</{tag}>"
-    turn = Segment("policy", f"{body}<answer>{answer}</answer>")
+    turn = Segment("policy", f"<{tag}>{note}</{tag}><answer>{answer}</answer>")
+    result = Segment("world", "results", hits=tuple(Hit(passage, 1.0) for passage in shown))
+    last = Action("invalid", "?", 3) if answer is None else Action("answer", answer, 3)
     return Trajectory(
         question,
-        (
-            Segment("prompt", question.text),
-            Segment("policy", "<search>it</search>"),
-            Segment("world", "results", hits=tuple(Hit(passage, 1.0) for passage in shown)),
-            turn,
-        ),
-        actions=(
-            Action("search", "it", 1),
-            Action(*(("invalid", "?") if answer is None else ("answer", answer)), 3),
-        ),
+        (Segment("prompt", question.text), Segment("policy", "<search>it</search>"), result, turn),
+        actions=(Action("search", "it", 1), last),
         fields=(Field(tag, note, 3, 9, 9 + len(note)),) if note else (),
         ending="steps" if answer is None else "answered",
     )
@@ -79,10 +72,7 @@ SEARCHING = replace(
         (episode(note="The Midsummer Marriage is an opera in three acts."), "incomplete"),
         (episode(note="Peter Grimes is by Benjamin Britten."), "irrelevant"),
         (episode(note="The Midsummer Marriage is by Benjamin Britten."), "inaccurate"),
-        (
-            episode(note="Peter Grimes is by Benjamin Britten. The Midsummer Marriage is an opera."),
-            "incomplete",
-        ),
+        (episode(note="Peter Grimes is by Benjamin Britten. The Midsummer Marriage: opera."), "incomplete"),
         (episode(note="The Midsummer Marriage and Peter Grimes: one is by Benjamin Britten."), "incomplete"),
         (episode(note="The Midsummer Marriage was first given in 1962."), "inaccurate"),
         (episode(note="The Midsummer Marriage is by Michael Tippett."), "answer"),
@@ -178,17 +168,8 @@ texts = st.sampled_from(
     ending=st.sampled_from(["answered", "refused", "steps", "context", "fault"]),
     dataset=st.sampled_from(["squad", "squad2", "hotpotqa", "musique", "default"]),
 )
-def test_every_episode_has_one_class(
-    answer: str | None,
-    note: str,
-    golds: list[str],
-    shown: list[Passage],
-    gold_ids: list[str],
-    ending: str,
-    dataset: str,
-) -> None:
-    question = replace(
-        ASKED, answers=tuple(golds), answerable=bool(golds), gold_ids=tuple(gold_ids), dataset=dataset
-    )
-    trajectory = replace(episode(answer, note, tuple(shown), question), ending=ending)  # type: ignore[arg-type]
+def test_every_episode_has_one_class(answer, note, golds, shown, gold_ids, ending, dataset):
+    more = {"answerable": bool(golds), "gold_ids": tuple(gold_ids), "dataset": dataset}
+    question = replace(ASKED, answers=tuple(golds), **more)
+    trajectory = replace(episode(answer, note, tuple(shown), question), ending=ending)
     assert classed(trajectory) in CLASSES

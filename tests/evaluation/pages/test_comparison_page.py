@@ -22,10 +22,8 @@ from sleuth.evaluation.pages.page import TEMPLATES
 from sleuth.evaluation.records import record_of
 from sleuth.evaluation.settings import rules_of
 from sleuth.protocols.search_tags import SearchTags
-from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.storage import LinesWriter, read_json, write_json
-from sleuth.types import Hit, Passage
 from support.page import Page
 
 HOSTILE = "</div></script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' & {{ 7*7 }} ${x} |"
@@ -62,14 +60,8 @@ def test_the_page_is_complete_and_needs_no_network_and_no_script(two: list[Path]
         *("compared: model (base: base, better: better)", "Incomplete evidence", "8 (40.0 %)"),
         # 20 searches for 5 and for 12 right answers.
         *("Searches per right answer", "base: 4 [2.22", "better: 1.67 ["),
-        *(
-            "Turns",
-            "% of episodes",
-            "Reinforcement learning",
-            "What is thing 5?",
-            "settings differ",
-            "≠ model",
-        ),
+        *("Turns", "% of episodes", "Reinforcement learning", "What is thing 5?"),
+        *("settings differ", "≠ model"),
         "7 of 7 questions that some answer rightly and some do not",
     ):
         assert words in page.text, words
@@ -82,18 +74,6 @@ def test_the_page_is_complete_and_needs_no_network_and_no_script(two: list[Path]
     assert written(two, tmp_path / "again.html") == html
 
 
-class Hostile(Retriever):
-    """A passage that tries everything."""
-
-    def search(self, queries: Any, k: int) -> list[list[Hit]]:
-        """The same for every query."""
-        return [[Hit(Passage(HOSTILE, HOSTILE, HOSTILE * 2), 1.0)] for _ in queries]
-
-    def identity(self) -> dict[str, str]:
-        """A name that tries everything."""
-        return {"retriever": HOSTILE}
-
-
 def test_hostile_text_stays_text(world: Any, tmp_path: Path) -> None:
     asked = [
         replace(q, text=f"{q.text} {HOSTILE}", answers=(HOSTILE,), dataset=HOSTILE, gold_ids=(HOSTILE,))
@@ -104,7 +84,7 @@ def test_hostile_text_stays_text(world: Any, tmp_path: Path) -> None:
     for name, last in (("a", f"<answer>{HOSTILE}</answer>"), ("b <i>", f"{HOSTILE}<answer>x</answer>")):
         turns = (first, f"<evaluate>{HOSTILE}</evaluate>{last}")
         engine = ScriptedEngine(lambda request, turn, turns=turns: turns[min(turn, 1)], name=HOSTILE)
-        world.run(tmp_path / name, asked, engine, protocol=protocol, retriever=Hostile())
+        world.run(tmp_path / name, asked, engine, protocol=protocol, retriever=world.shelf(version=HOSTILE))
     page = Page(written([tmp_path / "a", tmp_path / "b <i>"], tmp_path / "report.html"))
     assert not {"script", "img", "i"} & set(page.tags)
     assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
@@ -112,9 +92,7 @@ def test_hostile_text_stays_text(world: Any, tmp_path: Path) -> None:
     assert "{{ 7*7 }}" in page.text
 
 
-def test_stamps_are_at_the_top(
-    world: Any, evaluated: Callable[..., Path], two: list[Path], tmp_path: Path
-) -> None:
+def test_stamps_are_at_the_top(world: Any, evaluated: Callable[..., Path], two: list[Path], tmp_path: Path):
     more = {"limits": Limits(top_k=5), "train_questions": world.questions(2), "source": "factbook:train"}
     leaky = evaluated("leaky", count=20, **more)
     text = Page(written([two[0], leaky], tmp_path / "r.html", anyway=True)).text
@@ -142,17 +120,6 @@ def test_edges(world: Any, evaluated: Callable[..., Path], two: list[Path], tmp_
     assert "No question here has a gold answer" in text
     assert "All systems are right on the same questions" in text
     assert "No right answer, so no cost of one: c, d." in text
-
-
-def test_seeds_are_one_system(evaluated: Callable[..., Path], tmp_path: Path) -> None:
-    folders = [evaluated(f"s{seed}/eval", right, 8) for seed, right in ((1, 3), (2, 5))]
-    for seed, folder in enumerate(folders, 1):
-        write_json(folder.parent / "recipe.json", {"scale": {"seed": seed}})
-        with LinesWriter(folder.parent / "metrics.jsonl") as rows:
-            rows.write({"phase": "train", "step": 1, "update/loss": seed})
-    text = Page(written(folders, tmp_path / "r.html")).text
-    for words in ("s1/eval +1 seeds", "37.5 (seed 1), 62.5 (seed 2)", "8 (50.0 %)", "(n = 16)", "Loss"):
-        assert words in text, words
 
 
 def test_missing_episodes_are_an_error(evaluated: Callable[..., Path], tmp_path: Path) -> None:

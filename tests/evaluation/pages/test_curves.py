@@ -40,12 +40,6 @@ def test_several_runs_have_a_line_each_in_their_own_colours() -> None:
     assert re.findall(r"--series-(\d)\)\"></span>([^<]+)", loss) == [("1", "first"), ("2", "&lt;second&gt;")]
 
 
-def test_phases_are_apart() -> None:
-    html = training_curves({"a": [{"phase": "warm_start", "step": 1, "update/loss": 3.0}, *ROWS], "b": ROWS})
-    assert html.index("Supervised warm start") < html.index("Reinforcement learning")
-    assert html.count("<figcaption>Loss</figcaption>") == 2
-
-
 def test_rounding_errors_of_the_loss_are_drawn_as_zero() -> None:
     rows = [{"step": i, "update/loss": (-1) ** i * 1e-8, "update/lr": 1e-8} for i in range(3)]
     loss, rate = training_curves({"": rows}).split("<figure>")[1:]

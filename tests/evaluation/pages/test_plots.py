@@ -112,11 +112,8 @@ def test_every_value_is_in_one_bin(values: list[float]) -> None:
 
 
 def test_a_dot_chart_explains_every_row() -> None:
-    dots = [
-        Dot("a", "1.0", 1.0, None, None),
-        Dot("none", "–", None, None, None),
-        Dot("b", "2 [1, 3]", 2.0, 1.0, 3.0),
-    ]
+    absent = Dot("none", "–", None, None, None)
+    dots = [Dot("a", "1.0", 1.0, None, None), absent, Dot("b", "2 [1, 3]", 2.0, 1.0, 3.0)]
     figure = dot_chart("EM", "%", dots)
     assert words(figure, "li") == words(figure, "title") == ["a: 1.0", "b: 2 [1, 3]"]
     assert 'aria-label="EM, %: a: 1.0; b: 2 [1, 3]"' in figure

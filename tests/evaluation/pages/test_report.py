@@ -23,26 +23,19 @@ HOSTILE = "</div></script><script>alert(1)</script><img src=x onerror=alert(2)>\
 
 def episode(text: str = "Paris", **change: object) -> Trajectory:
     notes = f"<evaluate>Doc 1 says {text}.</evaluate><answer>{text}</answer>"
-    at = notes.index("<answer>") + 8
+    at, end = notes.index("<answer>") + 8, notes.index("</evaluate>")
+    hits = (Hit(Passage("g", text, f"In Paris. {text}"), 1.0), Hit(Passage(text, "Other", text), 0.5))
     trajectory = Trajectory(
         question=Question("q", f"Where? {text}", ("Paris",), gold_ids=("g",), dataset="squad"),
         segments=(
             Segment("prompt", f"Answer: {text}", (1,)),
             Segment("policy", f"<think>{text}</think><search>{text}</search>", (2, 3)),
-            Segment(
-                "world",
-                f"<information>{text}</information>",
-                (4,),
-                hits=(
-                    Hit(Passage("g", text, f"In Paris. {text}"), 1.0),
-                    Hit(Passage(text, "Other", text), 0.5),
-                ),
-            ),
+            Segment("world", f"<information>{text}</information>", (4,), hits=hits),
             Segment("policy", notes, (5, 6)),
         ),
         actions=(Action("search", text, 1), Action("answer", text, 3)),
         fields=(
-            Field("evaluate", notes[10 : notes.index("</evaluate>")], 3, 10, notes.index("</evaluate>")),
+            Field("evaluate", notes[10:end], 3, 10, end),
             Field("answer", text, 3, at, at + len(text)),
         ),
         ending="answered",

@@ -40,6 +40,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_figures(figures: Sequence[PublishedFigure]) -> None:
+    from sleuth.evaluation.comparing.tables import figure_label
+
     for dataset in dict.fromkeys(figure.dataset for figure in figures):
         here = [figure for figure in figures if figure.dataset == dataset]
         metrics = list(dict.fromkeys(figure.metric for figure in here))
@@ -49,29 +51,24 @@ def _print_figures(figures: Sequence[PublishedFigure]) -> None:
             key = (figure.method, figure.model, questions, figure.place)
             cells.setdefault(key, {})[figure.metric] = _exact(figure)
         rows = [[key[0], *(each.get(m, "–") for m in metrics), *key[1:]] for key, each in cells.items()]
-        names = [_label(metric) for metric in metrics]
-        print_table(["method", *names, "model", "questions", "source"], rows, title=dataset)
+        print_table(
+            ["method", *map(figure_label, metrics), "model", "questions", "source"], rows, title=dataset
+        )
 
 
 def _print_placement(one: Placement, folder: str) -> None:
-    from sleuth.evaluation.figures import interval, number
+    from sleuth.evaluation.comparing.tables import cell, figure_label
 
-    ours = f"{number(one.ours.value, one.metric)} {interval(one.ours, one.metric)}"
+    ours, label = cell(one.ours, one.metric), figure_label(one.metric)
     rows = [[folder, ours, one.model, "this evaluation"]]
     rows += [[figure.method, _exact(figure), figure.model, figure.place] for figure in one.published]
-    title = f"{one.dataset}: {_label(one.metric)}, n = {one.ours.n}"
-    print_table(["method", _label(one.metric), "model", "source"], rows, title=title)
+    title = f"{one.dataset}: {label}, n = {one.ours.n}"
+    print_table(["method", label, "model", "source"], rows, title=title)
     lines = [[place, name, *both] for place, found in one.contrasts.items() for name, both in found.items()]
     print_table(["table", "differs in", "ours", "theirs"], lines)
     for place, note in one.notes.items():
         print(f"{place}: {note}")
     print()
-
-
-def _label(metric: str) -> str:
-    from sleuth.evaluation.figures import figure
-
-    return f"{figure(metric).label} ({figure(metric).unit})"
 
 
 def _exact(figure: PublishedFigure) -> str:

@@ -12,8 +12,7 @@ from sleuth.cli.output import print_json, print_table, warn
 if TYPE_CHECKING:
     from sleuth.evaluation.answer_files.scores import PredictionScores
 
-_NAMED = 10
-"""Bad rows spelled out; more are only counted."""
+_NAMED = 10  # Bad rows spelled out; more are only counted.
 _PROBLEMS = {
     "unreadable": "cannot be read",
     "other_dataset": "are of another data set",
@@ -67,6 +66,8 @@ def _title(scores: PredictionScores) -> str:
 
 
 def _warn(scores: PredictionScores) -> None:
+    from sleuth.evaluation.answer_files.gold import follows
+
     for bad in scores.bad[:_NAMED]:
         warn(f"skipped {bad}")
     for name, reason in _PROBLEMS.items():
@@ -78,25 +79,17 @@ def _warn(scores: PredictionScores) -> None:
             f"{scores.missing} of {scores.rows} questions have no prediction and count as wrong"
             + (f"; {absent} of them are not in the file" if absent else "")
         )
-    _warn_of_gold(scores)
     cited = scores.file.figures.get("citations", {})
+    if scores.gold is not None and (bad_gold := scores.gold.bad):
+        warn(f"{len(bad_gold)} records of the gold are left out; the first: {bad_gold[0]}")
+    for dataset in scores.gold.datasets if scores.gold else ():
+        if not follows(dataset, scores.rules):
+            warn(f"the gold is {dataset}; scored by the rules of {scores.rules.name}, as asked")
     if cited.get("unjudged"):
         warn(
             f"{cited['unjudged']} of {cited['answers']} answers have no citation score: "
             f"judge {cited['judge']} gave no verdict" + (f" ({cited['failure']})" if cited["failure"] else "")
         )
-
-
-def _warn_of_gold(scores: PredictionScores) -> None:
-    from sleuth.evaluation.answer_files.gold import follows
-
-    if scores.gold is None:
-        return
-    if bad := scores.gold.bad:
-        warn(f"{len(bad)} records of the gold are left out; the first: {bad[0]}")
-    for dataset in scores.gold.datasets:
-        if not follows(dataset, scores.rules):
-            warn(f"the gold is {dataset}; scored by the rules of {scores.rules.name}, as asked")
 
 
 def _percent(value: float | None) -> str:

@@ -84,7 +84,7 @@ def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
         parts = zip(answers, *columns.values(), strict=True)
         columns["joint"] = [None if None in matches else joint(matches) for matches in parts]
     return {
-        f"{name}_{part}": bootstrap_mean([match and getattr(match, part) for match in matches])
+        f"{name}_{part}": bootstrap_mean([None if m is None else getattr(m, part) for m in matches])
         for name, matches in columns.items()
         for part in ("em", "f1", "precision", "recall")
     }

@@ -25,8 +25,7 @@ class Gold:
     """The questions that a file of predictions should answer."""
 
     source: str
-    questions: Mapping[str, Question]
-    """By id."""
+    questions: Mapping[str, Question]  # By id.
     bad: list[BadRecord] = field(default_factory=list)
     """Records of the source that are no question of this data set; they count nowhere."""
 

@@ -42,28 +42,20 @@ class Row(msgspec.Struct, frozen=True, rename=_FIELDS):
 
     id: str = ""
     prediction: str | None = None
-    answers: tuple[str, ...] = ()
-    """Empty if unanswerable."""
+    answers: tuple[str, ...] = ()  # Empty if unanswerable.
     dataset: str = ""
-    marked: bool | None = None
-    """Whether the row says that its question has an answer."""
-    says_answerable: bool | None = None
-    """Whether the system says so."""
-    confidence: float | None = None
-    """Higher is surer; any scale."""
+    marked: bool | None = None  # Whether the row says that its question has an answer.
+    says_answerable: bool | None = None  # Whether the system says so.
+    confidence: float | None = None  # Higher is surer; any scale.
     no_answer_probability: float | None = None
-    facts: tuple[Fact, ...] | None = None
-    """Predicted sentences that support the answer."""
+    facts: tuple[Fact, ...] | None = None  # Predicted sentences that support the answer.
     gold_facts: tuple[Fact, ...] | None = None
-    triples: tuple[Triple, ...] | None = None
-    """Predicted evidence (2Wiki)."""
+    triples: tuple[Triple, ...] | None = None  # Predicted evidence (2Wiki).
     gold_triples: tuple[tuple[Triple, ...], ...] | None = None
     """For each fact the triples that state it, one for every alias."""
-    paragraphs: tuple[int, ...] | None = None
-    """Predicted indices of supporting paragraphs (MuSiQue)."""
+    paragraphs: tuple[int, ...] | None = None  # Predicted indices of supporting paragraphs (MuSiQue).
     gold_paragraphs: tuple[int, ...] | None = None
-    passages: tuple[Passage, ...] | None = None
-    """Targets of the citations [1], [2] and so on."""
+    passages: tuple[Passage, ...] | None = None  # Targets of the citations [1], [2] and so on.
 
     @property
     def answerable(self) -> bool:

@@ -22,8 +22,7 @@ from sleuth.evaluation.statistics import Estimate, minimum_detectable_difference
 from sleuth.judges.base import Judge
 from sleuth.metrics.answers import Rules, rules_for
 
-_NAMED = 20
-"""Bad rows spelled out in JSON output; the count is always given."""
+_NAMED = 20  # Bad rows spelled out in JSON output; the count is always given.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +34,7 @@ class PredictionScores:
     file: FileScores
     rows: int
     """Questions that were read, those the rules leave out included; with a gold file all of its questions."""
-    missing: int
-    """Questions without a prediction; they count as wrong."""
+    missing: int  # Questions without a prediction; they count as wrong.
     several_golds: int
     """Rows with more golds than the data set's own files ever hold; all were accepted."""
     bad: list[BadRecord]

@@ -33,10 +33,8 @@ MUST_AGREE = ("dataset", "rules", "decoding", "retriever", "limits")
 setting that a result may carry (such as a robustness run's "perturbation"), except those below."""
 MAY_DIFFER = ("model", "weights", "protocol", "reward")
 """Settings that are compared."""
-_BY_QUESTION = ("questions",)
-"""Settings that are compared question by question instead."""
-_SHOWN = 40
-"""Most characters of a setting's value."""
+_BY_QUESTION = ("questions",)  # Settings that are compared question by question instead.
+_SHOWN = 40  # Most characters of a setting's value.
 
 
 def compare(folders: Sequence[Path], *, anyway: bool = False, each_seed: bool = False) -> Comparison:
@@ -80,12 +78,8 @@ def _differences(
     """Dotted names under `tops` in which any evaluation differs from the first → the value in each."""
     first, *others = settings
     chosen = sorted({name for one in settings for name in one}) if tops is None else tops
-    names = {
-        name: None
-        for top in chosen
-        for other in others
-        for name in differing({top: first.get(top)}, {top: other.get(top)})
-    }
+    pairs = [({top: first.get(top)}, {top: other.get(top)}) for top in chosen for other in others]
+    names = dict.fromkeys(name for one, other in pairs for name in differing(one, other))
     texts = [flat(one) for one in settings]
     return {name: tuple(_value(one, name) for one in texts) for name in names}
 
@@ -114,9 +108,8 @@ def _columns(
     overall = _parts(groups, shared, figures)
     datasets = sorted({dataset for dataset, _ in shared})
     main = [name for name in MAIN if name in figures]
-    by_dataset = {name: _parts(groups, [k for k in shared if k[0] == name], main) for name in datasets}
-    if len(datasets) == 1:
-        by_dataset = {}
+    several = datasets if len(datasets) > 1 else ()
+    by_dataset = {name: _parts(groups, [k for k in shared if k[0] == name], main) for name in several}
     _adjust([overall], figures)
     _adjust(list(by_dataset.values()), main)
     return tuple(
@@ -157,11 +150,8 @@ def _column(
     evaluations = [entry.evaluation for entry in group]
     worst = max((evaluation.leaks for evaluation in evaluations), key=lambda leaks: leaks.count)
     found = dict.fromkeys(stamp for entry in group for stamp in stamps(entry.evaluation, entry.run))
-    seeds = {
-        name: over_seeds([entry.values(name, shared) for entry in group])
-        for name in overall.figures
-        if several
-    }
+    names = overall.figures if several else ()
+    seeds = {name: over_seeds([entry.values(name, shared) for entry in group]) for name in names}
     return Column(
         name=f"{first.name} +{len(group) - 1} seeds" if several else first.name,
         folders=tuple(str(evaluation.folder) for evaluation in evaluations),

@@ -39,44 +39,35 @@ class Column(Part):
     """One system on the shared questions."""
 
     name: str
-    folders: tuple[str, ...]
-    """Evaluation folders: one, or one for each seed."""
+    folders: tuple[str, ...]  # Evaluation folders: one, or one for each seed.
     by_dataset: Mapping[str, Part] = field(default_factory=dict)
     """The main figures by data set; empty if all questions are of one."""
     seed_numbers: tuple[int, ...] = ()
     """Training seeds, in the order of `folders`; empty for a single evaluation."""
     seeds: Mapping[str, SeedReport] = field(default_factory=dict)
     """Spread over seeds; empty for a single evaluation."""
-    only_here: int
-    """Questions of this system that another lacks; they are left out of the comparison."""
+    only_here: int  # Questions of this system that another lacks; they are left out of the comparison.
     faults: int
     """Shared questions whose episode failed outside the policy, counted as wrong; all seeds together."""
     leaks: Leaks
-    stamps: tuple[str, ...] = ()
-    """Reasons why the figures are not of held-out questions."""
+    stamps: tuple[str, ...] = ()  # Reasons why the figures are not of held-out questions.
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Evaluations on the questions they share."""
 
-    n: int
-    """Shared questions."""
-    datasets: Mapping[str, int]
-    """Shared questions by data set."""
+    n: int  # Shared questions.
+    datasets: Mapping[str, int]  # Shared questions by data set.
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     """Names of the evaluations as given; with seeds there are more of them than columns."""
     disagreeing: Mapping[str, tuple[str, ...]]
     """Settings that must agree and do not → the value in each evaluation; empty unless the comparison was forced."""
     compared: Mapping[str, tuple[str, ...]]
-    """Settings that may differ and do."""
     versions: Mapping[str, tuple[str, ...]]
-    """Packages whose versions differ."""
-    engines: Mapping[str, tuple[str, ...]]
-    """Differences in engine, dtype or device."""
-    missing: tuple[str, ...] = ()
-    """Figures that only some evaluations have; they are in no table."""
+    engines: Mapping[str, tuple[str, ...]]  # Differences in engine, dtype or device.
+    missing: tuple[str, ...] = ()  # Figures that only some evaluations have; they are in no table.
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, stamps and notes included."""
@@ -97,7 +88,7 @@ class Comparison:
         questions += f" ({parts})" if len(self.datasets) > 1 else ""
         compared = with_values(self.names, self.compared)
         same = "the same model, weights, protocol and reward in all"
-        notes = {
+        notes: dict[str, object] = {
             f"{questions}; brackets are 95 % bootstrap intervals over questions": True,
             f"differences are to {self.columns[0].name}, paired by question; p from two-sided sign flips": several,
             "p (Holm): adjusted for each figure over all tests in the same table": len(self.columns) > 2
@@ -108,8 +99,13 @@ class Comparison:
             f"other engine settings: {with_values(self.names, self.engines)}": self.engines,
             f"not in all of them: {', '.join(figure(name).label for name in self.missing)}": self.missing,
         }
-        columns = [f"{column.name}: {note}" for column in self.columns for note in _column_notes(column)]
-        return [note for note, applies in notes.items() if applies] + columns
+        for c in self.columns:
+            notes |= {
+                f"{c.name}: {counted(c.only_here, 'question')} that others lack, left out": c.only_here,
+                f"{c.name}: {counted(c.faults, 'episode')} failed and count as wrong": c.faults,
+                f"{c.name}: not checked for training questions": not c.leaks.checked,
+            }
+        return [note for note, applies in notes.items() if applies]
 
     def _detectable(self) -> list[str]:
         """The smallest difference of each main figure that these questions can detect; [] for many questions."""
@@ -129,16 +125,5 @@ class Comparison:
 
 def with_values(names: Sequence[str], settings: Mapping[str, Sequence[str]]) -> str:
     """Settings with their values: "limits.top_k (a: 3, b: 5)"."""
-    pairs = {setting: zip(names, values, strict=True) for setting, values in settings.items()}
-    return ", ".join(
-        f"{name} ({', '.join(f'{run}: {value}' for run, value in of)})" for name, of in pairs.items()
-    )
-
-
-def _column_notes(column: Column) -> list[str]:
-    notes = {
-        f"{counted(column.only_here, 'question')} that others lack, left out": column.only_here,
-        f"{counted(column.faults, 'episode')} failed and count as wrong": column.faults,
-        "not checked for training questions": not column.leaks.checked,
-    }
-    return [note for note, applies in notes.items() if applies]
+    pairs = {name: map(": ".join, zip(names, values, strict=True)) for name, values in settings.items()}
+    return ", ".join(f"{name} ({', '.join(each)})" for name, each in pairs.items())

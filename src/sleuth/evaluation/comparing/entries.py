@@ -32,8 +32,7 @@ class Entry:
     name: str
     evaluation: Evaluation
     run: Run
-    table: Mapping[Key, Record]
-    """Its records by question."""
+    table: Mapping[Key, Record]  # Its records by question.
 
     def values(self, name: str, keys: Sequence[Key]) -> list[float | None]:
         """A figure, or "tokens" or "seconds", on each question."""

@@ -52,8 +52,7 @@ RUN = 4
 """Consecutive tokens that a note shares with a passage it quotes."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
 _NUMBER = re.compile(r"\d[\d.,]*")
-_DIGITS = 3
-"""Fewest digits of a fact; shorter numbers are mostly list marks, counts and citations."""
+_DIGITS = 3  # Fewest digits of a fact; shorter numbers are mostly list marks, counts and citations.
 
 
 def error_class(trajectory: Trajectory, rules: Rules) -> str:
@@ -132,12 +131,8 @@ def _is_inaccurate(notes: str, trajectory: Trajectory, shown: list[Passage]) -> 
     if not any(contains(text, prediction) for text in texts):
         return True
     sentences = (sentence for sentence in _SENTENCE_END.split(notes) if contains(sentence, prediction))
-    return any(_is_misattributed(sentence, prediction, shown) for sentence in sentences)
-
-
-def _is_misattributed(sentence: str, prediction: str, shown: list[Passage]) -> bool:
-    named = [passage for passage in shown if contains(sentence, passage.title)]
-    return bool(named) and not any(contains(_text(passage), prediction) for passage in named)
+    named = ([p for p in shown if contains(sentence, p.title)] for sentence in sentences)
+    return any(each and not any(contains(_text(p), prediction) for p in each) for each in named)
 
 
 def _numbers(text: str) -> set[str]:

@@ -24,10 +24,8 @@ from sleuth.types import Action, Segment, Trajectory
 class Outcome:
     """One episode without its text."""
 
-    line: int
-    """Index of its line in trajectories.jsonl."""
-    name: str
-    """A key of error_classes.CLASSES."""
+    line: int  # Index of its line in trajectories.jsonl.
+    name: str  # A key of error_classes.CLASSES.
     confidence: float | None
     """Mean log-probability of the answer's tokens, in nats; None without an answer or log-probabilities."""
     tokens: int | None
@@ -42,14 +40,10 @@ def read_outcomes(folder: Path) -> dict[Key, Outcome]:
         if key in found:
             raise DataError(f"{folder / TRAJECTORIES}:{line + 1}: question {key[1]!r} occurs twice")
         name = error_class(trajectory, rules_of(trajectory.question.dataset))
-        found[key] = Outcome(line, name, confidence(trajectory), _tokens(trajectory))
+        is_bare = any(segment.text and not segment.tokens for segment in trajectory.segments)
+        tokens = None if is_bare else sum(len(segment.tokens) for segment in trajectory.segments)
+        found[key] = Outcome(line, name, confidence(trajectory), tokens)
     return found
-
-
-def _tokens(trajectory: Trajectory) -> int | None:
-    if any(segment.text and not segment.tokens for segment in trajectory.segments):
-        return None
-    return sum(len(segment.tokens) for segment in trajectory.segments)
 
 
 def confidence(trajectory: Trajectory) -> float | None:

@@ -32,8 +32,7 @@ COSTS = {
 }
 """Costs of a right answer → their units."""
 RESAMPLES = 2_000
-_BLOCK = 1 << 20
-"""Most indices drawn at once."""
+_BLOCK = 1 << 20  # Most indices drawn at once.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,6 @@ class Cost:
     high: float | None
     """None also if resamples without a right answer reach the upper tail: there is no upper bound."""
     n: int
-    """Questions."""
 
     def __str__(self) -> str:
         """Value and interval in three significant digits."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from sleuth.evaluation.comparing.comparison import MAIN, Comparison, Part
 from sleuth.evaluation.figures import figure, interval, number, p_value
@@ -22,8 +23,7 @@ class Grid:
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     """As long as `headers`; an empty first cell repeats the one above."""
-    words: int = 2
-    """Number of first columns that hold words; the others hold numbers."""
+    words: int = 2  # Number of first columns that hold words; the others hold numbers.
 
 
 def grids(comparison: Comparison) -> list[Grid]:
@@ -80,10 +80,8 @@ def _cells(part: Part, name: str) -> tuple[str, ...]:
 
 def _by_seed(comparison: Comparison) -> Grid:
     rows = []
-    for name in MAIN:
-        for column in comparison.columns:
-            if (report := column.seeds.get(name)) is None:
-                continue
+    for name, column in product(MAIN, comparison.columns):
+        if report := column.seeds.get(name):
             seeds = zip(report.per_seed, column.seed_numbers, strict=False)
             each = ", ".join(f"{number(mean, name)} (seed {seed})" for mean, seed in seeds)
             mean, spread = cell(report.questions, name), number(report.seed_sd, name)

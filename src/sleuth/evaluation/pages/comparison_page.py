@@ -26,9 +26,7 @@ from sleuth.evaluation.statistics import Estimate
 from sleuth.text import counted
 
 SPREADS = ("response_tokens", "steps", "searches")
-"""Figures whose distribution over episodes is drawn."""
-_POINTS = 100
-"""Most points of a risk–coverage curve."""
+_POINTS = 100  # Most points of a risk–coverage curve.
 
 
 def write_comparison(
@@ -73,7 +71,7 @@ def _scores(columns: Sequence[Column], name: str) -> Markup:
         estimate = column.figures.get(name, Estimate(None, None, None, 0))
         ends = (estimate.value, estimate.low, estimate.high)
         text = f"{cell(estimate, name)}, n = {estimate.n}"
-        dots.append(Dot(column.name, text, *(None if end is None else factor * end for end in ends)))
+        dots.append(Dot(column.name, text, *(end and factor * end for end in ends)))
     return dot_chart(figure(name).label, f"{figure(name).unit}, 95 % intervals", dots)
 
 

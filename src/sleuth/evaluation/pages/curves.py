@@ -22,11 +22,9 @@ class Chart(NamedTuple):
 
     title: str
     unit: str
-    names: str
-    """Pattern of the figures to draw."""
+    names: str  # Pattern of the figures to draw.
     factor: float = 1.0
-    smallest: float = 0.0
-    """Values below it are rounding errors of float32 and drawn as 0."""
+    smallest: float = 0.0  # Values below it are rounding errors of float32 and drawn as 0.
 
 
 CHARTS = (

@@ -8,16 +8,15 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from sleuth.evaluation.pages.marking import answer_spans
 from sleuth.evaluation.settings import rules_of
 from sleuth.metrics.answers import exact_match, f1, golds_of, prediction_of
+from sleuth.text import normalise
 from sleuth.types import Field, Segment, Trajectory
 
 _AUTHORS = {"prompt": "Prompt", "policy": "Model", "world": "Environment"}
 _PLAIN_TAGS = ("think", "search", "answer")
 """Tags with a style of their own; any other is a note on the evidence."""
-_TAG = re.compile(r"&lt;/?[A-Za-z_]+&gt;")
-"""A tag in escaped text."""
+_TAG = re.compile(r"&lt;/?[A-Za-z_]+&gt;")  # A tag in escaped text.
 _TEXT, _NAME, _SEGMENTS, _PASSAGES = 3_000, 300, 40, 20
 """Most characters of a text, characters of a title or message, segments, and passages of a result."""
 
@@ -125,3 +124,34 @@ def _policy(text: str, fields: Iterable[Field], golds: Iterable[str]) -> Markup:
 
 def _tagged(text: str) -> Markup:
     return Markup(_TAG.sub(r'<span class="tag">\g<0></span>', str(escape(text))))
+
+
+def answer_spans(text: str, golds: Iterable[str]) -> list[tuple[int, int]]:
+    """Spans of every occurrence of a gold in order, merged where they overlap.
+
+    There is one exactly if `contains(text, gold)` for some gold: a text is normalised word by word,
+    so that each normalised token belongs to one word.
+    """
+    words = [(token, word) for word in re.finditer(r"\S+", text) for token in normalise(word[0]).split()]
+    tokens = [token for token, _ in words]
+    found: set[tuple[int, int]] = set()
+    for needle in (normalise(gold).split() for gold in golds):
+        if needle in ([], ["yes"], ["no"]):
+            continue
+        for i in range(len(tokens) - len(needle) + 1):
+            if tokens[i : i + len(needle)] == needle:
+                found.add(_trimmed(text, words[i][1].start(), words[i + len(needle) - 1][1].end()))
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if merged and start < merged[-1][1]:
+            start, end = merged[-1][0], max(end, merged.pop()[1])
+        merged.append((start, end))
+    return merged
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end - 1 and not text[start].isalnum():
+        start += 1
+    while end > start + 1 and not text[end - 1].isalnum():
+        end -= 1
+    return start, end

@@ -27,16 +27,12 @@ _SERIES = ("1f6feb", "d9480f", "2b8a3e", "862e9c", "5c7080", "0b7285", "c2255c",
 _VARIABLES = {colour: f"var(--series-{i})" for i, colour in enumerate(_SERIES, 1)}
 _VARIABLES |= {"59636e": "var(--soft)", "d9dee4": "var(--rule)"}
 """Colour in plots.mplstyle → the page's own, which follows light and dark."""
-_WIDTH, _HEIGHT = 4.0, 2.4
-"""Inches; the page scales a drawing to its column."""
-_STEPS = (1, 2, 2.5, 5, 10)
-"""Distances of ticks, times a power of ten."""
+_WIDTH, _HEIGHT = 4.0, 2.4  # Inches; the page scales a drawing to its column.
+_STEPS = (1, 2, 2.5, 5, 10)  # Distances of ticks, times a power of ten.
 _HOVERED, _SMOOTHED, _DRAWN = 60, 40, 400
 """Most points with a marker and a hover title; fewest with a running mean; most that are drawn."""
-_BINS, _WHOLE = 8, 12
-"""Bins of a histogram; most whole numbers in a row with a bar each."""
-_Z = 1.959963984540054
-"""97.5 % point of the normal distribution."""
+_BINS, _WHOLE = 8, 12  # Bins of a histogram; most whole numbers in a row with a bar each.
+_Z = 1.959963984540054  # 97.5 % point of the normal distribution.
 
 
 class Line(NamedTuple):
@@ -45,8 +41,7 @@ class Line(NamedTuple):
     label: str
     x: Values = ()
     y: Values = ()
-    low: Values = ()
-    """Lower end of the interval at each x, NaN for none; empty for no band."""
+    low: Values = ()  # Lower end of the interval at each x, NaN for none; empty for no band.
     high: Values = ()
 
 
@@ -54,10 +49,8 @@ class Dot(NamedTuple):
     """One value with its interval."""
 
     label: str
-    text: str
-    """Value and interval in words."""
-    value: float | None
-    """None draws nothing and keeps the place's colour free."""
+    text: str  # Value and interval in words.
+    value: float | None  # None draws nothing and keeps the place's colour free.
     low: float | None
     high: float | None
 

@@ -21,8 +21,7 @@ from sleuth.rollouts.store import TrajectoryReader
 
 SHOWN = 24
 """Most questions on the page."""
-_ROOM = 6_000_000
-"""Most characters of all questions together; the question that passes it is the last."""
+_ROOM = 6_000_000  # Most characters of all questions together; the question that passes it is the last.
 
 
 def chosen_questions(systems: Sequence[System]) -> list[Key]:
