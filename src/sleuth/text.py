@@ -4,8 +4,6 @@ Sources: SQuAD v1.1, TriviaQA and HotpotQA evaluation scripts (definitions only)
 ARENA's released normaliser, which turns punctuation into a space where SQuAD deletes it.
 """
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata

@@ -1,7 +1,5 @@
 """The packaged Factbook as passages."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

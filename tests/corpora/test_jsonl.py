@@ -63,10 +63,7 @@ def test_bad_lines_are_reported_with_file_line_field_and_reason(tmp_path: Path):
     reports: list[str] = []
     passages = list(JSONLCorpus(path).passages(reports.append))
     assert [(p.id, p.text) for p in passages] == [("a", "one"), ("a", "two"), ("d", "last")]
-    assert reports == [
-        f"{path}:4: text: missing",
-        f"{path}:5: record: not UTF-8: byte 0xff",
-    ]
+    assert reports == [f"{path}:4: text: missing", f"{path}:5: record: not UTF-8: byte 0xff"]
 
 
 NEAR_PASSAGES = st.fixed_dictionaries(

@@ -1,7 +1,5 @@
 """Fixtures: invented records, and a function that saves them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

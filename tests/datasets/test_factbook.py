@@ -1,7 +1,5 @@
 """Properties of every Factbook question."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random

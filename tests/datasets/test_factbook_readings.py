@@ -1,7 +1,5 @@
 """Texts of Factbook fields and the values that are read from them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

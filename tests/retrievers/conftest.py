@@ -1,7 +1,5 @@
 """An encoder whose vectors can be worked out by hand, and indexes of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

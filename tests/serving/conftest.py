@@ -1,7 +1,5 @@
 """Servers for the tests: `sleuth serve-retriever` as a process, or an application in a thread of the test."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """Routes, limits and errors over HTTP: every error is one JSON line, and nothing keeps the server from the next."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """Queries of concurrent requests share one search; each request gets its own hits."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar

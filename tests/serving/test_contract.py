@@ -4,8 +4,6 @@ Search-R1 and AutoRefine: every rollout's query in one POST, no status check, `q
 verl and SkyRL: one or a few queries, JSON headers, retries after 500, 502, 503 and 504.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`search` and `fetch`, called by the official client over the standard streams of a process."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Middleware around applications of any kind."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The process: arguments, signals, workers and many connections at once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Requests are decoded or refused with one line and the right status; responses have Search-R1's form."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -4,8 +4,6 @@ A verb's module has `configure(parser)` and `run(arguments) -> exit code`. Heavy
 imported inside `run`, so that `sleuth --help` is fast.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

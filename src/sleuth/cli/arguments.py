@@ -1,7 +1,5 @@
 """Arguments that several verbs share."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Progress of a long count on standard error: a bar on a terminal, a line now and then in a log."""
 
-from __future__ import annotations
-
 import time
 from types import TracebackType
 from typing import Self

@@ -1,7 +1,5 @@
 """Sources of passages; `open_corpus` chooses the reader by the kind of source."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Corpus: a stream of passages."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 

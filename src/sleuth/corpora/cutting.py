@@ -1,7 +1,5 @@
 """Passages of bounded size from text, cut between paragraphs, else between sentences, else between words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

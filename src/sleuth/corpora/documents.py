@@ -4,8 +4,6 @@ Markdown by markdown-it, HTML by Beautiful Soup on html.parser, PDF by pypdf (on
 A document that cannot be read is a DataError whose text is "line: reason" or the reason.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Passages of the World Factbook: one for each field of each country, long fields in pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Files are read one at a time in alphabetical order, those of a folder before its
 are left out; symbolic links that lead out of the folder and unreadable files are reported and skipped.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Search-R1's wiki-18.jsonl holds title and text in one field: `"Title"` in quotes
 Fields of other names are skipped unread, so bytes that are not UTF-8 or huge numbers there do no harm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Estimated size of a corpus, from the size of its files and a sample of their beginning; used for forecasts only."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

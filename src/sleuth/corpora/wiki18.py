@@ -3,8 +3,6 @@
 DPR's own psgs_w100.tsv has rows of id, text and title; Search-R1's wiki-18.jsonl objects of id and contents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

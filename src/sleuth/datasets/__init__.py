@@ -3,8 +3,6 @@
 docs/data.md describes the readers and their files.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Dataset readers: files or hub tables in, Questions out, bad records listed with their place."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field

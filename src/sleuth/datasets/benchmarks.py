@@ -1,7 +1,5 @@
 """Public benchmarks, one declared layout each. Every reader takes published files, hub columns and FlashRAG's lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

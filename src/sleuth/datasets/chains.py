@@ -5,8 +5,6 @@ only words that are known by then: from the question, and from the passages foun
 heuristics, not annotation; `docs/data.md` gives their quality.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ passages of countries of one split. So no passage is gold, or given, in two spli
 on the order of a set or on a global random state, and nothing is written to disk.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence

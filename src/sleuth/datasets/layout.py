@@ -5,8 +5,6 @@ Published benchmarks differ from it mostly in names. Where a record has paragrap
 supporting, but no gold ids or hops, these are derived.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

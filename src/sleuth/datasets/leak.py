@@ -1,7 +1,5 @@
 """Leak check: evaluation questions that also occur in the training questions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 

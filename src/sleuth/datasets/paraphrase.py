@@ -4,8 +4,6 @@ Level 1 replaces words (tables below), level 2 also makes a request, and level 3
 and the question mark. Capitalised words and quotations are never replaced, since they may be names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable

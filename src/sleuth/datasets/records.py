@@ -3,8 +3,6 @@
 Every record becomes a Question or a BadRecord, in order; ids are unique in a source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count

@@ -3,8 +3,6 @@
 A record that cannot be decoded is a BadRecord; a source that cannot be read as a whole raises DataError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple

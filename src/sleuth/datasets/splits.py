@@ -1,7 +1,5 @@
 """Split of a source of questions, from its name: nothing else distinguishes a test set from a dev set."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

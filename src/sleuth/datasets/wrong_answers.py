@@ -4,8 +4,6 @@ Types are number, year, date, name and phrase. Questions with the same words ("w
 answers of the same length are preferred. Yes and no get no wrong answer, since no passage states them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import defaultdict

@@ -3,8 +3,6 @@
 Queries and passages may be encoded differently (prefixes, two models), so compare only queries with passages.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from abc import ABC, abstractmethod

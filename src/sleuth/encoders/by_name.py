@@ -1,7 +1,5 @@
 """open_encoder: the encoder for a name on a command line or in an index."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sleuth.encoders.base import Encoder

@@ -3,8 +3,6 @@
 More exact and far slower than comparing vectors, so it only re-orders what a search found.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

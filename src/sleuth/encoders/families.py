@@ -4,8 +4,6 @@ A model trained with a prefix loses quality without it, and one trained without 
 this table gets no prefix and a warning.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

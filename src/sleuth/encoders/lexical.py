@@ -1,7 +1,5 @@
 """LexicalEncoder: word counts as vectors, so that overlap can be measured without torch or weights."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

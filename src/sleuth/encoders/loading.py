@@ -3,8 +3,6 @@
 The engines use it too.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager

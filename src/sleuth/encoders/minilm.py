@@ -4,8 +4,6 @@ The mean of the last layer's states over at most 256 tokens, scaled to length 1,
 transformers only: importing sentence-transformers would cost another 0.3 GB and several seconds.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Pooling and normalisation come with the model's files. Code in a model's repository is never run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

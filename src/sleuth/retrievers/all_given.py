@@ -3,8 +3,6 @@
 For methods that refer to paragraphs by number (ARENA); a search would reorder them and drop some.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Dense: passages whose vectors are nearest to the query's, from an index made by dense_index.build."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,8 +3,6 @@
 It is the last <extract> of the question's episode in the extractor's evaluation.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Fusion: several rankings merged by reciprocal rank (Cormack, Clarke and Büttcher 2009), without their scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum

@@ -1,7 +1,5 @@
 """Search among the paragraphs that come with a question (the "distractor" settings)."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Hybrid: BM25 and dense retrieval over one index, merged by reciprocal rank fusion."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """NoRetriever: every search finds nothing, for methods that answer from the model's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """open_retriever: the retriever over an index directory, by words, by vectors, or by both."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sleuth.errors import ConfigError

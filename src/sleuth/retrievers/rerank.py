@@ -1,7 +1,5 @@
 """Rerank: another retriever's passages in the order of a cross-encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

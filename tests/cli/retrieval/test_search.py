@@ -1,7 +1,5 @@
 """sleuth search over servers and with settings of a retriever."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

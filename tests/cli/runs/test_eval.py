@@ -1,7 +1,5 @@
 """sleuth eval of other people's models: any checkpoint and any endpoint under any recipe's protocol."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """sleuth train with a tiny real model: what it prints, and that the same command only reads what is done."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

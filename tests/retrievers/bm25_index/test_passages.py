@@ -1,7 +1,5 @@
 """Passages of an index by id, by row and in order, also after changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Collections in memory that end with their test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

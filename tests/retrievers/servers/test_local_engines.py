@@ -1,7 +1,5 @@
 """Behaviour that Qdrant and Milvus share, for real in their clients' local modes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Milvus in its own local mode, Milvus Lite."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

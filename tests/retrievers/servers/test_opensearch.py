@@ -3,8 +3,6 @@
 Not a live cluster: the tests show which requests are sent, and how answers of the documented form are read.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Qdrant in its client's own local mode; test_qdrant_server.py has a server's recorded answers."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Qdrant's REST interface by recorded exchanges, written down from its documentation; not a live server."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Remote against our own server, and against recorded answers of servers that fail."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

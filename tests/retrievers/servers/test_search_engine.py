@@ -1,7 +1,5 @@
 """Parts of the adapters that need no engine."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Examples of docs/search-engines.md that need no server."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Behaviour that all retrievers of servers share: settings, addresses, tokens, recipes, missing clients."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from functools import partial

@@ -1,7 +1,5 @@
 """sleuth search: the best passages of an index, or of a search engine, for a query."""
 
-from __future__ import annotations
-
 import argparse
 
 from sleuth.cli.arguments import add_shared

@@ -1,7 +1,5 @@
 """sleuth serve-retriever: an index over HTTP, as Search-R1's clients call it, or over MCP."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from dataclasses import fields

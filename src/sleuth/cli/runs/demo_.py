@@ -4,8 +4,6 @@ It indexes the World Factbook, scores the untrained model on held-out multi-hop 
 it, trains Eval-RAR with GRPO, and scores it again after each stage.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 from pathlib import Path

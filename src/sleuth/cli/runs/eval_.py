@@ -1,7 +1,5 @@
 """sleuth eval: a recipe, a finished run or any model, greedily, on a whole question file."""
 
-from __future__ import annotations
-
 import argparse
 
 from sleuth.cli.output import print_figures, print_json

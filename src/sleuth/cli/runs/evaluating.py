@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Recipe, settings, model, questions, index, folder."""
     add_shared(parser, "recipe", "--set", "--model")
-    tokenizer = "tokenizer of an endpoint's model, by name or folder; contexts are then counted and sent in tokens"
+    tokenizer = (
+        "tokenizer of an endpoint's model, by name or folder; contexts are then counted and sent in tokens"
+    )
     parser.add_argument("--tokenizer", default="", metavar="T", help=tokenizer)
     parser.add_argument("--data", default="", metavar="SPEC", help="questions, such as hotpotqa:dev.json")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N questions")

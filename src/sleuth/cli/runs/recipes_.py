@@ -1,7 +1,5 @@
 """sleuth recipes: every recipe with its model, data and source."""
 
-from __future__ import annotations
-
 import argparse
 
 from sleuth.cli.arguments import add_shared

@@ -1,7 +1,5 @@
 """sleuth robustness: an evaluation made harder step by step, reported as a curve."""
 
-from __future__ import annotations
-
 import argparse
 
 from sleuth.cli.output import print_json, print_table

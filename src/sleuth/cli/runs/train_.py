@@ -1,7 +1,5 @@
 """sleuth train: a recipe into a trained policy, resumable at any moment."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

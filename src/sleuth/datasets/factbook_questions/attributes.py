@@ -13,8 +13,6 @@ Columns of the table:
 In wordings {} comes last wherever English allows: a country may be described by half a sentence.
 """
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import NamedTuple

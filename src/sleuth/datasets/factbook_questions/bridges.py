@@ -4,8 +4,6 @@ Unanswerable ones have the same form and the same words, but the Factbook lacks 
 that country. So the wording alone never gives away whether there is an answer.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Sequence
 from itertools import cycle

@@ -4,8 +4,6 @@ A clue fits exactly one of all countries and territories of the Factbook. It sha
 country's name ("the country whose capital is Kuwait City").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache

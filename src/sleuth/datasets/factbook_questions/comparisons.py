@@ -3,8 +3,6 @@
 Figures that differ by less than the accuracy of an estimate are not compared.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Sequence

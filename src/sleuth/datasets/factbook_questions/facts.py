@@ -3,8 +3,6 @@
 A fact exists only if one passage contains its value, so that every answer has its evidence.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

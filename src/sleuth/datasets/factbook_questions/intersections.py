@@ -1,7 +1,5 @@
 """Intersection questions: the only thing that two lists of the Factbook share."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Question and family of questions, as every kind builds them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from sleuth.types import Hop, Question

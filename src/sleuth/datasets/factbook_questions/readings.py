@@ -4,8 +4,6 @@ Every value occurs in the text word for word, apart from letter case. Readers re
 answer is wanted, remarks, "none" and negative figures: the SQuAD normaliser would delete the sign.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Sequence

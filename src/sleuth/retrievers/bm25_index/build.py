@@ -1,7 +1,5 @@
 """build_index: a stream of passages into an index directory, in bounded memory, published in one step."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager

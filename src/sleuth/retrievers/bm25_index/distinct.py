@@ -1,7 +1,5 @@
 """Passages in checked batches, without those whose id came before."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Memory and disk that building an index will take. Measured shares, rounded up: see docs/retrieval.md."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

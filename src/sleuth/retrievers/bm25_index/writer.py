@@ -1,7 +1,5 @@
 """IndexWriter: adds passages to tantivy's files and deletes them again."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,6 @@
 The number of lists probed is tuned against exact search.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Forecast of the disk and memory that a build of vectors takes."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sleuth.retrievers.dense_index import faiss_index

@@ -1,7 +1,5 @@
 """OpenDense: the vectors of an index directory, ready to search."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DenseManifest: the description of an index of vectors, in its manifest.json."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Vectors in .npy files, and exact search through them with numpy."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Iterator

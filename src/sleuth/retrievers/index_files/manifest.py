@@ -3,8 +3,6 @@
 An index directory holds the manifest and the generation folder that it names.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ A writer locks the index directory, builds in a hidden folder, renames that fold
 and replaces manifest.json by one that names it. A reader that has the old files open keeps them.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import secrets

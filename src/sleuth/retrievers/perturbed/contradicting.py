@@ -3,8 +3,6 @@
 The gold passage and the gold answer stay.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A query gets the same noise in every run. The noise comes last, so that a prompt without room loses it first.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

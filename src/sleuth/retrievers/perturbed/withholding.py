@@ -3,8 +3,6 @@
 The gold answer stays the same, and another passage may still contain it.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
