@@ -23,7 +23,8 @@ from sleuth.errors import DataError
 LONGEST_CELL = 1 << 24
 """Most characters of a cell in a delimited file, and so most text held in memory after an unclosed quote."""
 
-_OPENERS: dict[str, Callable[[Path], Any]] = {".bz2": bz2.BZ2File, ".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
+OPENERS: dict[str, Callable[[Any], Any]] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+"""Suffix → function that opens a path or a file for reading uncompressed bytes."""
 _BOM = b"\xef\xbb\xbf"
 _ESCAPED = re.compile("[\udc80-\udcff]")
 
@@ -31,7 +32,7 @@ _ESCAPED = re.compile("[\udc80-\udcff]")
 def format_of(path: Path) -> str:
     """Suffix of the format in lower case, without that of a compression: ".jsonl" for "a.JSONL.xz"."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    while suffixes and suffixes[-1] in _OPENERS:
+    while suffixes and suffixes[-1] in OPENERS:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
@@ -53,9 +54,8 @@ def check_file(path: Path) -> None:
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """The file's uncompressed bytes. DataError if it is missing, forbidden, a folder or damaged."""
     check_file(path)
-    opener = _OPENERS.get(path.suffix.lower())
     try:
-        with path.open("rb") if opener is None else opener(path) as stream:
+        with OPENERS.get(path.suffix.lower(), lambda path: path.open("rb"))(path) as stream:
             yield stream
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}: the compressed data is damaged or cut short: {error}") from error
@@ -88,31 +88,6 @@ class Cells(NamedTuple):
     """Reason why the row cannot be read; "" if it can."""
 
 
-class _Lines(Iterator[str]):
-    """Lines of a file; all but the first since the last `forget` can be read again."""
-
-    def __init__(self, source: Iterator[str]) -> None:
-        self._source = source
-        self._again: deque[str] = deque()
-        self._read: list[str] = []
-
-    def __next__(self) -> str:
-        line = self._again.popleft() if self._again else next(self._source)
-        self._read.append(line)
-        return line
-
-    def forget(self) -> int:
-        """Number of lines read since the last call."""
-        number = len(self._read)
-        self._read.clear()
-        return number
-
-    def back_to_second(self) -> None:
-        """Rewind to the second of the lines read since the last `forget`."""
-        self._again.extendleft(reversed(self._read[1:]))
-        del self._read[1:]
-
-
 def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     """Rows of a CSV or TSV file that are not blank; quoted cells may hold line ends.
 
@@ -121,19 +96,30 @@ def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))  # one for the whole process
     number = 1
+    used: list[str] = []  # lines of the present row
+    again: deque[str] = deque()  # lines to read once more
     with open_bytes(path) as stream:
         # Bytes that are not UTF-8 become lone surrogates, so that only their row is lost.
-        text = _Lines(io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline=""))
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
+
+        def rows() -> Iterator[list[str]]:
+            while line := again.popleft() if again else text.readline():
+                used.append(line)
+                yield line
+
         # Strict: an unclosed quote is an error at the next quote or at the end.
-        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        reader = csv.reader(rows(), delimiter=delimiter, strict=True)
         while True:
-            number += text.forget()
+            number += len(used)
+            used.clear()
             try:
                 values = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                text.back_to_second()
+                again.extendleft(reversed(used[1:]))
+                del used[1:]
+                reader = csv.reader(rows(), delimiter=delimiter, strict=True)
                 yield Cells(number, [], f"not CSV: {error}")
                 continue
             if values:

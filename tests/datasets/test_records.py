@@ -22,7 +22,7 @@ from sleuth.datasets.benchmarks import (
     TriviaQAReader,
     TwoWikiReader,
 )
-from sleuth.datasets.records import HubSource, RecordReader, parse_source
+from sleuth.datasets.records import RecordReader, parse_source
 from sleuth.datasets.rows import Row
 from sleuth.errors import ConfigError, DataError
 from sleuth.types import Question
@@ -157,12 +157,12 @@ def test_any_bytes_as_a_file(tmp_path_factory: pytest.TempPathFactory, content: 
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        ("nq_open:validation@nq", HubSource("nq_open", None, "validation", "nq")),
-        ("hotpotqa/hotpot_qa:train@hotpotqa", HubSource("hotpotqa/hotpot_qa", None, "train", "hotpotqa")),
-        ("a/b/distractor:train[:10%]@hotpotqa", HubSource("a/b", "distractor", "train[:10%]", "hotpotqa")),
+        ("nq_open:validation@nq", ("nq_open", None, "validation", "nq")),
+        ("hotpotqa/hotpot_qa:train@hotpotqa", ("hotpotqa/hotpot_qa", None, "train", "hotpotqa")),
+        ("a/b/distractor:train[:10%]@hotpotqa", ("a/b", "distractor", "train[:10%]", "hotpotqa")),
     ],
 )
-def test_a_hub_source_names_table_split_and_reader(text: str, source: HubSource):
+def test_a_hub_source_names_table_split_and_reader(text: str, source: tuple[str | None, ...]):
     assert parse_source(text) == source
 
 

@@ -1,7 +1,6 @@
 """Progress of a long count on standard error: a bar on a terminal, a line now and then in a log."""
 
 import time
-from types import TracebackType
 from typing import Self
 
 from sleuth.cli.output import warn
@@ -43,16 +42,13 @@ class Meter:
 
     def _line(self, count: int, rate: float) -> str:
         line = f"{count:,} {self._unit}, {rate:,.0f} a second"
-        left = (
-            f", about {clock((self._total - count) / rate)} left" if self._total > count and rate > 0 else ""
-        )
-        return line + left
+        if self._total > count and rate > 0:
+            line += f", about {clock((self._total - count) / rate)} left"
+        return line
 
     def __enter__(self) -> Self:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()

@@ -1,22 +1,20 @@
 """Estimated size of a corpus, from the size of its files and a sample of their beginning; used for forecasts only."""
 
-import bz2
-import gzip
 import lzma
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sleuth.corpora.base import Corpus
 from sleuth.corpora.folder import FolderCorpus
+from sleuth.files import OPENERS
 
 SAMPLE = 4 << 20
 """Uncompressed bytes of a file that are read."""
 BYTES_PER_PASSAGE = 650
 """Bytes of a document cut into passages of 100 words."""
 _TEXT = (".md", ".markdown", ".txt")
-_OPENERS = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 
 
 class Volume(NamedTuple):
@@ -55,10 +53,8 @@ def _document(path: Path) -> Volume | None:
 
 
 def _lines(path: Path) -> Volume:
-    """Return the estimated size of a file with one passage a line."""
     with path.open("rb") as raw:
-        opener: Any = _OPENERS.get(path.suffix.lower(), lambda raw: raw)
-        sample: bytes = opener(raw).read(SAMPLE)
+        sample: bytes = OPENERS.get(path.suffix.lower(), lambda raw: raw)(raw).read(SAMPLE)
         used = raw.tell()
     scale = path.stat().st_size / used if len(sample) == SAMPLE else 1
     num_lines = sum(1 for line in sample.splitlines() if line.strip())

@@ -66,21 +66,17 @@ def derived_hops(question: Question) -> tuple[Hop, ...]:
     if not question.answers or len(golds) != len(question.gold_ids) or len(golds) != 1 + is_multi_hop:
         return ()
     if not is_multi_hop:
-        return single_hop(question.text, question.answers[0], golds[0])
+        words = question.text
+        return (Hop(words.rstrip("? "), golds[0].id, question.answers[0], need_of(words)),)
     if question.kind == "comparison":
         return comparison_hops(question.text, golds)
     return bridge_hops(question.text, question.answers[0], golds)
 
 
-def single_hop(question: str, answer: str, gold: Passage) -> tuple[Hop, ...]:
-    """One search with the question's own words."""
-    return (Hop(question.rstrip("? "), gold.id, answer, need_of(question)),)
-
-
 def comparison_hops(question: str, golds: Sequence[Passage]) -> tuple[Hop, ...]:
     """One search for each thing compared, in the question's order."""
-    asked = normalise(question)
-    ordered = sorted(golds, key=lambda gold: _position(asked, _bare(gold.title)))
+    places = {gold.id: normalise(question).find(normalise(_bare(gold.title))) for gold in golds}
+    ordered = sorted(golds, key=lambda gold: (places[gold.id] < 0, places[gold.id]))
     return tuple(Hop(gold.title, gold.id, _bare(gold.title), _bare(gold.title)) for gold in ordered)
 
 
@@ -125,13 +121,13 @@ def decomposition_hops(steps: Sequence[tuple[str, str, str]]) -> tuple[Hop, ...]
     hops: list[Hop] = []
     answers = [answer for _, _, answer in steps]
     for i, (step, passage_id, answer) in enumerate(steps):
-        known = answers[:i]
-        filled = _filled(step, known)
-        subject, is_relation, relation = filled.partition(">>")
+        for number in range(i, 0, -1):
+            step = step.replace(f"#{number}", answers[number - 1])
+        subject, is_relation, relation = step.strip().partition(">>")
         if is_relation:
             hops.append(_relation_hop(subject.strip(), relation.strip(), passage_id, answer))
         else:
-            hops.append(Hop(filled.rstrip("? "), passage_id, answer, need_of(filled, known)))
+            hops.append(Hop(subject.rstrip("? "), passage_id, answer, need_of(subject, answers[:i])))
     return tuple(hops)
 
 
@@ -187,7 +183,6 @@ def asked_for(question: str, name: str) -> str:
 
 
 def _by_subject(subjects: Sequence[str], golds: Sequence[Passage]) -> list[Passage | None]:
-    """Gold paragraph of each subject, found by its title."""
     by_title: dict[str, Passage] = {}
     for gold in golds:
         by_title.setdefault(normalise(gold.title), gold)
@@ -202,7 +197,6 @@ def _by_subject(subjects: Sequence[str], golds: Sequence[Passage]) -> list[Passa
 
 
 def _relation_hop(subject: str, relation: str, passage_id: str, value: str) -> Hop:
-    """Search for one Wikidata property of one thing."""
     relation = _SEARCH_TERMS.get(relation, relation)
     need = f"the {relation} of {subject}"
     if relation.endswith((" of", " by", " in", " after")):
@@ -218,7 +212,7 @@ def _ordered(question: str, answer: str, golds: Sequence[Passage]) -> tuple[Pass
     names = _bare(one.title), _bare(two.title)
     signs = (
         (normalise(two.title) == normalise(answer)) - (normalise(one.title) == normalise(answer)),
-        _states(two, answer) - _states(one, answer),
+        _holds(f"{two.title} | {two.text}", answer) - _holds(f"{one.title} | {one.text}", answer),
         _names(question, names[0]) - _names(question, names[1]),
         _names(one.text, names[1]) - _names(two.text, names[0]),
     )
@@ -238,10 +232,6 @@ def _described(question: str) -> str:
 def _names(text: str, name: str) -> bool:
     """Whether a text contains a name, possessives such as "Odo Verrin's" included."""
     return _holds(text, name) or _holds(_without_possessives(text), name)
-
-
-def _states(passage: Passage, answer: str) -> bool:
-    return _holds(passage.title, answer) or _holds(passage.text, answer)
 
 
 def _holds(text: str, name: str) -> bool:
@@ -269,18 +259,6 @@ def _surname(name: str) -> str:
 def _bare(title: str) -> str:
     """Title without its disambiguation: "Get Low" of "Get Low (song)"."""
     return re.sub(r"\s*\([^()]*\)\s*$", "", title) or title
-
-
-def _position(asked: str, name: str) -> int:
-    place = asked.find(normalise(name))
-    return place if place >= 0 else len(asked)
-
-
-def _filled(step: str, known: Sequence[str]) -> str:
-    """Sub-question with the answers it refers to; references to later steps are kept."""
-    for number in range(len(known), 0, -1):
-        step = step.replace(f"#{number}", known[number - 1])
-    return step.strip()
 
 
 def _shortened(phrase: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from sleuth.datasets import DATASETS
 from sleuth.datasets.base import BadRecord, DatasetReader
@@ -67,17 +67,6 @@ class RecordReader(DatasetReader):
         return next(each for each in ids if each not in taken)
 
 
-class HubSource(NamedTuple):
-    """Table on the Hugging Face hub, and the reader that knows its columns."""
-
-    dataset: str
-    """"owner/name", or "name" for the few without owner."""
-    config: str | None
-    split: str
-    """Such as "train"; a slice such as "train[:10%]" is downloaded whole instead of streamed."""
-    reader: str
-
-
 class HubReader(DatasetReader):
     """Reads "hub:<dataset>[/<config>]:<split>@<reader>" with another reader's layout (extra `hub`)."""
 
@@ -85,21 +74,22 @@ class HubReader(DatasetReader):
 
     def records(self, path: Path) -> Iterator[Question | BadRecord]:
         """Every row of the table. Raises ConfigError if the source is malformed or its reader takes no tables."""
-        source = parse_source(str(path))
-        reader = resolve("datasets", DATASETS, source.reader)()
+        dataset, config, split, name = parse_source(str(path))
+        reader = resolve("datasets", DATASETS, name)()
         if not isinstance(reader, RecordReader):
-            raise ConfigError(f"the reader {source.reader!r} does not read tables")
-        streams = "[" not in source.split
-        rows = table_rows(source.dataset, source.config, split=source.split, streaming=streams)
-        return reader.read(rows, f"hub:{path}")
+            raise ConfigError(f"the reader {name!r} does not read tables")
+        # A slice such as "train[:10%]" cannot be streamed, and is downloaded whole.
+        return reader.read(
+            table_rows(dataset, config, split=split, streaming="[" not in split), f"hub:{path}"
+        )
 
 
-def parse_source(text: str) -> HubSource:
-    """The parts of "<dataset>[/<config>]:<split>@<reader>". Raises ConfigError."""
+def parse_source(text: str) -> tuple[str, str | None, str, str]:
+    """Data set, config, split and reader of "<dataset>[/<config>]:<split>@<reader>". Raises ConfigError."""
     place, at, reader = text.rpartition("@")
     name, colon, split = place.partition(":")
     parts = name.split("/")
     if not (at and colon and reader and split and all(parts) and len(parts) <= 3):
         form = "hub:<dataset>[/<config>]:<split>@<reader>"
         raise ConfigError(f"write a hub data set as {form}, not {'hub:' + text!r}")
-    return HubSource("/".join(parts[:2]), parts[2] if len(parts) == 3 else None, split, reader)
+    return "/".join(parts[:2]), parts[2] if len(parts) == 3 else None, split, reader

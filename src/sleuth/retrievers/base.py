@@ -30,7 +30,9 @@ class Retriever(ABC):
 
         The search runs in a thread, so that a slow index never delays other coroutines.
         """
-        return await find(self, query, k)
+        future: asyncio.Future[list[Hit]] = asyncio.get_running_loop().create_future()
+        _TICK.add(Query(self, query, check_k(k), future))
+        return await future
 
     def open(self) -> None:  # noqa: B027 - most retrievers have nothing to open
         """Load what searches need, such as an index or an encoder. Raises RetrievalError or EngineError early."""
@@ -60,13 +62,6 @@ class Query(NamedTuple):
     text: str
     k: int
     future: asyncio.Future[list[Hit]]
-
-
-async def find(retriever: Retriever, query: str, k: int) -> list[Hit]:
-    """Hits for one query, from a search shared with the queries of other coroutines; see Retriever.find."""
-    future: asyncio.Future[list[Hit]] = asyncio.get_running_loop().create_future()
-    _TICK.add(Query(retriever, query, check_k(k), future))
-    return await future
 
 
 def _search_together(queries: list[Query]) -> None:

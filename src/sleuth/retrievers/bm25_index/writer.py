@@ -36,7 +36,9 @@ class IndexWriter:
         with self._errors():
             index = open_tantivy(folder) if num_rows else Index(schema(), path=str(folder), reuse=False)
             index.register_tokenizer(analysis.ANALYSER, analysis.analyser())
-            self._writer = index.writer(heap_size=HEAP_BYTES, num_threads=_num_threads())
+            # One core reads and checks passages.
+            num_threads = max(1, min(num_cores() - 1, MOST_THREADS))
+            self._writer = index.writer(heap_size=HEAP_BYTES, num_threads=num_threads)
 
     @property
     def sha256(self) -> str:
@@ -94,7 +96,6 @@ class IndexWriter:
         self.__dict__.pop("_writer", None)
 
 
-def _num_threads() -> int:
-    """Return one thread less than there are cores, since one core reads and checks passages."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores - 1, MOST_THREADS))
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
