@@ -57,7 +57,6 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """Country and field: "France: Capital"."""
         return f"{self.country}: {self.field}"
 
 

@@ -90,7 +90,6 @@ class LinesWriter:
         self._file.flush()
 
     def close(self) -> None:
-        """Close the file; harmless if closed already."""
         self._file.close()
 
     def __enter__(self) -> Self:

@@ -7,8 +7,10 @@ import pytest
 
 from sleuth.cli import VERBS, main
 
+Capture = pytest.CaptureFixture[str]
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+
+def run(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
     try:
         code = main(list(arguments))
     except SystemExit as stop:
@@ -26,7 +28,7 @@ def assert_one_clear_line(code: int, err: str, word: str) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], verb: str):
+def test_every_verb_has_help(capsys: Capture, verb: str):
     code, out, _ = run(capsys, verb, "--help")
     assert code == 0
     assert f"sleuth {verb}" in out
@@ -57,11 +59,7 @@ def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], verb: str):
     ],
 )
 def test_errors_are_one_line_and_non_zero(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    word: str,
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], word: str
 ):
     monkeypatch.chdir(tmp_path)
     code, _, err = run(capsys, *arguments)
@@ -69,7 +67,7 @@ def test_errors_are_one_line_and_non_zero(
     assert list(tmp_path.iterdir()) == [], "a refused command left something behind"
 
 
-def test_recipes_json_lists_every_slot(capsys: pytest.CaptureFixture[str]):
+def test_recipes_json_lists_every_slot(capsys: Capture):
     code, out, _ = run(capsys, "recipes", "--json")
     recipes = json.loads(out)
     assert code == 0
@@ -89,7 +87,7 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path):
     assert result.returncode == 0
 
 
-def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: Capture):
     import sleuth.cli.runs.recipes_
 
     def interrupt(_: object) -> int:
@@ -101,23 +99,8 @@ def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert err == "sleuth: interrupted\n"
 
 
-def test_a_recipe_file_that_exits_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_recipe_file_that_exits_is_an_error(tmp_path: Path, capsys: Capture):
     path = tmp_path / "mine.py"
     path.write_text("import sys\nsys.exit(0)\n")
     code, _, err = run(capsys, "recipes", str(path))
     assert_one_clear_line(code, err, "sys.exit(0)")
-
-
-def test_passages_with_a_repeated_id_are_counted_and_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-):
-    source = tmp_path / "a.jsonl"
-    source.write_text('{"id": "p1", "title": "T", "text": "one"}\n')
-    other = tmp_path / "b.jsonl"
-    other.write_text(
-        '{"id": "p1", "title": "T", "text": "two"}\n{"id": "p2", "title": "T", "text": "three"}\n'
-    )
-    code, out, err = run(capsys, "index", str(source), str(other), "-o", str(tmp_path / "i"), "--json")
-    assert code == 0
-    assert json.loads(out) | {"index": ""} == {"index": "", "passages": 2, "skipped": 1}
-    assert "1 passage left out, since an earlier one has the id: p1" in err

@@ -7,6 +7,8 @@ import pytest
 from sleuth.cli import meter
 from sleuth.cli.meter import Meter
 
+Capture = pytest.CaptureFixture[str]
+
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
@@ -15,13 +17,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def lines(capsys: Capture) -> list[str]:
     return [re.sub(r"^sleuth: ", "", line) for line in capsys.readouterr().err.splitlines() if line.strip()]
 
 
-def test_a_line_every_half_minute_with_the_rate_since_the_last(
-    capsys: pytest.CaptureFixture[str], clock: list[float]
-):
+def test_a_line_every_half_minute_with_the_rate_since_the_last(capsys: Capture, clock: list[float]):
     with Meter("passages", 10_000) as shown:
         for seconds, count in ((10, 100), (30, 3000), (59, 5900), (60, 9000), (90, 12_000)):
             clock[0] = seconds
@@ -36,14 +36,14 @@ def test_a_line_every_half_minute_with_the_rate_since_the_last(
 @pytest.mark.parametrize(
     ("total", "left"), [(1_800_000, "9:30"), (3_000 * 3600, "59:30"), (100_000_000, "9:15:03")]
 )
-def test_long_times(capsys: pytest.CaptureFixture[str], clock: list[float], total: int, left: str):
+def test_long_times(capsys: Capture, clock: list[float], total: int, left: str):
     with Meter("passages", total) as shown:
         clock[0] = 30
         shown.show(90_000)
     assert lines(capsys) == [f"90,000 passages, 3,000 a second, about {left} left"]
 
 
-def test_without_a_total_or_not_at_all(capsys: pytest.CaptureFixture[str], clock: list[float]):
+def test_without_a_total_or_not_at_all(capsys: Capture, clock: list[float]):
     with Meter("vectors") as shown, Meter("vectors", 5, silent=True) as silent:
         clock[0] = 30
         shown.show(300)
@@ -51,7 +51,7 @@ def test_without_a_total_or_not_at_all(capsys: pytest.CaptureFixture[str], clock
     assert lines(capsys) == ["300 vectors, 10 a second"]
 
 
-def test_the_rate_excludes_the_count_at_the_start(capsys: pytest.CaptureFixture[str], clock: list[float]):
+def test_the_rate_excludes_the_count_at_the_start(capsys: Capture, clock: list[float]):
     with Meter("passages", 2_000, start=1_000) as shown:
         clock[0] = 30
         shown.show(1_300)

@@ -14,25 +14,6 @@ def read(path: Path, max_words: int = 100) -> tuple[list[Passage], list[str]]:
     return list(FolderCorpus(path, max_words).passages(reports.append)), reports
 
 
-def test_passages_of_a_folder_in_the_order_of_its_paths(tmp_path: Path):
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "guide.md").write_text("# Install\n\nRun it.\n\n# Use\n\n" + "word " * 150)
-    (tmp_path / "a.txt").write_text("Plain text.")
-    (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    (tmp_path / ".hidden.txt").write_text("no")
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "x.txt").write_text("no")
-    passages, reports = read(tmp_path)
-    assert [(p.id, p.title) for p in passages] == [
-        ("a.txt#1", "a.txt"),
-        ("b/guide.md#1", "guide.md — Install"),
-        ("b/guide.md#2", "guide.md — Use"),
-        ("b/guide.md#3", "guide.md — Use"),
-    ]
-    assert [len(p.text.split()) for p in passages] == [2, 2, 100, 50]
-    assert not reports
-
-
 def test_unreadable_files_are_reported_and_skipped(tmp_path: Path):
     (tmp_path / "a.txt").write_bytes(b"ok\n\xff")
     (tmp_path / "b.pdf").write_bytes(b"no pdf")
@@ -94,13 +75,6 @@ def test_a_file_name_that_is_not_utf8_gives_an_id_that_is(tmp_path: Path):
     passage.title.encode()
 
 
-def test_a_megabyte_on_one_line(tmp_path: Path):
-    (tmp_path / "a.txt").write_text("A sentence with six words here. " * 32_000)
-    passages = list(FolderCorpus(tmp_path).passages(print))
-    assert len(passages) == 2000
-    assert all(len(p.text.split()) == 96 for p in passages)
-
-
 def test_bad_settings(tmp_path: Path):
     with pytest.raises(DataError, match="no file or folder"):
         FolderCorpus(tmp_path / "none")
@@ -117,6 +91,9 @@ def test_every_kind_in_the_order_of_paths(tmp_path: Path):
     (tmp_path / "c.pdf").write_bytes(pdf("The river Lumme."))
     (tmp_path / "sub" / "d.txt").write_bytes(b"\xef\xbb\xbfone two\r\nthree four five")
     (tmp_path / "ignored.docx").write_text("x")
+    (tmp_path / ".hidden.txt").write_text("no")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "x.txt").write_text("no")
     assert read(tmp_path, max_words=4) == (
         [
             Passage("a.md#1", "a.md", "Intro."),

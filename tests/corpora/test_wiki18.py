@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.corpora import open_corpus
 from sleuth.corpora.wiki18 import DPRCorpus, open_wiki18
 from sleuth.errors import DataError
 from sleuth.types import Passage
@@ -61,26 +60,6 @@ def test_without_header_the_order_is_dprs_and_with_one_it_is_the_headers(tmp_pat
     assert list(DPRCorpus(path).passages(print)) == [Passage("1", "title", "text")]
     path.write_text("id\ttitle\ttext\n1\tA\tb\n")
     assert list(DPRCorpus(path).passages(print)) == [Passage("1", "A", "b")]
-
-
-@pytest.mark.parametrize("header", ["", "id\ttext\ttitle\n"])
-def test_quoted_cells_with_and_without_header(tmp_path: Path, header: str):
-    (tmp_path / "psgs.tsv").write_text(header + ROWS, encoding="utf-8")
-    assert read(tmp_path / "psgs.tsv") == (PASSAGES, [])
-
-
-def test_compressed_and_opened_by_its_suffix(tmp_path: Path):
-    (tmp_path / "psgs.tsv.bz2").write_bytes(bz2.compress(ROWS.encode()))
-    corpus = open_corpus(str(tmp_path / "psgs.tsv.bz2"))
-    assert isinstance(corpus, DPRCorpus)
-    assert list(corpus.passages(pytest.fail)) == PASSAGES
-
-
-def test_no_file(tmp_path: Path):
-    with pytest.raises(DataError, match="is a folder"):
-        DPRCorpus(tmp_path)
-    with pytest.raises(DataError, match="no file"):
-        DPRCorpus(tmp_path / "none.tsv")
 
 
 def test_a_long_cell_of_several_lines_is_one_text(tmp_path: Path):

@@ -89,12 +89,6 @@ def test_hotpotqa_without_a_gold_paragraph_has_no_gold(hotpot: dict[str, Any]):
     assert (len(question.passages), question.gold_ids, question.hops) == (2, (), ())
 
 
-def test_hotpotqa_comparison_follows_the_order_of_the_question(hotpot: dict[str, Any]):
-    hotpot |= {"question": "Is Pell or Karstad the larger place?", "type": "comparison"}
-    hotpot["supporting_facts"] = [["Karstad", 0], ["Pell", 0]]
-    assert [hop.query for hop in HotpotQAReader().question_of(hotpot).hops] == ["Pell", "Karstad"]
-
-
 def test_equal_paragraphs_of_two_questions_share_an_id(hotpot: dict[str, Any]):
     other = {**hotpot, "_id": "h2", "context": [hotpot["context"][2]], "supporting_facts": []}
     assert HotpotQAReader().question_of(other).passages[0] == HotpotQAReader().question_of(hotpot).passages[2]

@@ -23,12 +23,8 @@ def test_by_id_within_a_data_set_and_by_normalised_text():
 
 
 def test_time_is_linear():
-    train = [
-        ask(f"t{i}", f"Which of the {i} bridges over the river Lumme is the oldest?") for i in range(100_000)
-    ]
-    evaluation = [
-        ask(f"e{i}", f"Which of {i * 20} bridges over River Lumme is oldest") for i in range(10_000)
-    ]
+    train = [ask(f"t{i}", f"Which of the {i} bridges is the oldest?") for i in range(100_000)]
+    evaluation = [ask(f"e{i}", f"Which of {i * 20} bridges is oldest") for i in range(10_000)]
     start = time.perf_counter()
     leaks = find_leaks(train, evaluation)
     assert len(leaks) == 5_000

@@ -94,13 +94,10 @@ def test_query_without_a_known_word_finds_nothing(small: BM25, query: str):
     assert small.search([query], 5) == [[]]
 
 
-def test_query_of_only_stop_words_still_finds(small: BM25):
-    assert ids(small.search(["The Who"], 1)[0]) == ["p4"]
-    assert ids(small.search(["to be or not to be"], 1)[0]) == ["p4"]
-
-
-def test_scripts_without_spaces_are_searchable(small: BM25):
-    assert ids(small.search(["日本の首都は？"], 1)[0]) == ["p5"]
+def test_stop_words_alone_and_scripts_without_spaces_are_searched(small: BM25):
+    found = small.search(["The Who", "to be or not to be", "日本の首都は？"], 1)
+    assert [ids(hits) for hits in found] == [["p4"], ["p4"], ["p5"]]
+    assert small.search([], 1) == []
 
 
 def test_huge_queries(small: BM25):
@@ -132,20 +129,6 @@ def test_ties_are_broken_by_id_whatever_the_order_of_indexing(tmp_path: Path):
 def test_k_larger_than_the_corpus(small: BM25):
     assert ids(small.search(["tragedy"], 10**9)[0]) == ["p1", "p2"]
     assert len(small.search(["tragedy"], 1)[0]) == 1
-
-
-@pytest.mark.parametrize("k", [0, -1, True, "3", 1e9, None])
-def test_bad_k(small: BM25, k: object):
-    with pytest.raises(RetrievalError, match="k must be a whole number"):
-        small.search(["x"], k)  # type: ignore[arg-type]
-
-
-def test_queries_must_be_a_list_of_texts(small: BM25):
-    with pytest.raises(RetrievalError, match="list of texts"):
-        small.search("hamlet", 1)
-    with pytest.raises(RetrievalError, match="must be text, not None"):
-        small.search([None], 1)  # type: ignore[list-item]
-    assert small.search([], 1) == []
 
 
 def test_passages_come_back_exactly(tmp_path: Path):

@@ -28,14 +28,6 @@ def test_every_query_has_its_own_result_and_an_empty_one_none(index: Path, lette
     assert Dense(str(index), letters).search([], 3) == []
 
 
-@pytest.mark.parametrize("k", [0, -1, True, "3", 2.0])
-def test_bad_k_and_queries(index: Path, letters: Encoder, k: object):
-    with pytest.raises(RetrievalError, match="k must be"):
-        Dense(str(index), letters).search(["a"], k)  # type: ignore[arg-type]
-    with pytest.raises(RetrievalError, match="list of texts"):
-        Dense(str(index), letters).search("a", 1)
-
-
 def test_an_encoder_other_than_the_one_that_made_the_index(index: Path, other_letters: Encoder):
     with pytest.raises(RetrievalError, match="made by another encoder"):
         Dense(str(index), other_letters).open()

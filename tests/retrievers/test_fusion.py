@@ -61,8 +61,6 @@ def test_bad_settings_and_failing_parts():
         Fusion()
     with pytest.raises(ConfigError, match=r"fusion\.k must be at least 1, not 0"):
         Fusion(pair, k=0)
-    with pytest.raises(RetrievalError, match="k must be"):
-        Fusion(pair).search(["q"], 0)
     with pytest.raises(RetrievalError, match="no index given"):
         Fusion((Fixed("a"), BM25())).search(["q"], 1)
     identity = Fusion((GivenParagraphs(), Fixed("a"))).identity()

@@ -7,9 +7,15 @@ import pytest
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.bm25 import BM25
+from sleuth.retrievers.dense import Dense
+from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.given import GivenParagraphs
+from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.none import NoRetriever
+from sleuth.retrievers.rerank import Rerank
 from sleuth.types import Passage, Question
+from support.fixed_retriever import Fixed
 
 PASSAGES = (
     Passage("b", "Bridge", "The old bridge crosses a river."),
@@ -76,14 +82,25 @@ def test_no_retriever_finds_nothing():
     assert NoRetriever().search([], 3) == []
 
 
-@pytest.mark.parametrize("retriever", [GivenParagraphs(), AllGiven(), NoRetriever()])
+WITHOUT_INDEX = [
+    BM25(),
+    Dense(),
+    Hybrid(),
+    Fusion((Fixed("a"), Fixed("b"))),
+    Rerank(Fixed("a")),
+    NoRetriever(),
+]
+
+
+@pytest.mark.parametrize("retriever", [GivenParagraphs(), AllGiven(), *WITHOUT_INDEX])
 def test_bad_queries_and_k(retriever: Retriever):
     retriever = retriever.for_question(QUESTION)
-    for k in (0, -1, True, "3", 2.5):
-        with pytest.raises(RetrievalError, match="k must be"):
+    for k in (0, -1, True, "3", 2.5, None):
+        with pytest.raises(RetrievalError, match="k must be a whole number"):
             retriever.search(["river"], k)  # type: ignore[arg-type]
-    with pytest.raises(RetrievalError, match="not the text"):
-        retriever.search("river", 1)
+    for queries, message in (("river", "not the text"), ([None], "must be text, not None")):
+        with pytest.raises(RetrievalError, match=message):
+            retriever.search(queries, 1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("k1", "b"), [(-1.0, 0.5), (math.nan, 0.5), (1.2, 1.5), (1.2, math.nan)])

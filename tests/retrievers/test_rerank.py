@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sleuth.encoders.cross_encoder import CrossEncoder
-from sleuth.errors import ConfigError, EngineError, RetrievalError
+from sleuth.errors import ConfigError, EngineError
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.bm25 import BM25
@@ -85,8 +85,6 @@ def test_bad_settings(tmp_path: Path):
         CrossEncoder(str(tmp_path)).score([("a", "b")])
     with pytest.raises(EngineError, match="has 3 classes"):
         CrossEncoder(str(save_cross_encoder(tmp_path, num_labels=3))).score([("a", "b")])
-    with pytest.raises(RetrievalError, match="k must be"):
-        Rerank(Fixed("a")).search(["h"], 0)
 
 
 def test_identity_and_json(model: CrossEncoder):

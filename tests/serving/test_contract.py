@@ -114,8 +114,3 @@ def test_query_syntax_is_read_as_words(server: Any):
     assert result == post(server, {"queries": words, "topk": 5, "return_scores": True}).json()["result"]
     assert [item["document"]["id"] for item in result[1]] == ["curie"]
     assert result[5] == []
-
-
-def test_queries_beyond_ascii(server: Any):
-    result = post(server, {"queries": ["ＲＡＤＩＵＭ 🎈", "Curie\u0000"], "topk": 1}).json()["result"]
-    assert [items[0]["id"] for items in result] == ["curie", "curie"]

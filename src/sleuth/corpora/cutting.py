@@ -20,7 +20,6 @@ def cut(text: str, max_words: int) -> Iterator[str]:
 
 
 def _packed(pieces: Iterable[str], most: int) -> Iterator[str]:
-    """Yield neighbouring pieces joined by spaces while they have at most `most` words together."""
     held = ""
     for piece in pieces:
         joined = f"{held} {piece}" if held else piece
@@ -33,7 +32,6 @@ def _packed(pieces: Iterable[str], most: int) -> Iterator[str]:
 
 
 def _size(piece: str) -> int:
-    """Return the size in words; a long run without spaces counts as several."""
     return max(piece.count(" ") + 1, -(-(len(piece) + 1) // CHARACTERS_PER_WORD))
 
 

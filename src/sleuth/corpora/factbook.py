@@ -17,5 +17,4 @@ class FactbookCorpus(Checked, Corpus):
     """Words of the longest passage."""
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        """Every passage, by country code, then in the file's order."""
         return factbook.passages(self.max_words)

@@ -28,7 +28,6 @@ class FolderCorpus(Checked, Corpus):
     """Beginning of every id, so that ids of several folders differ: "label/relative/path#1"."""
 
     def cross_check(self) -> None:
-        """DataError if there is no such file or folder."""
         if not self.path.exists():
             raise DataError(f"no file or folder {self.path}")
 
@@ -52,7 +51,6 @@ class FolderCorpus(Checked, Corpus):
                     yield Passage(f"{label}{name}#{number}", title, text)
 
     def _files(self, report: Report) -> Iterator[tuple[Path, str]]:
-        """Yield documents and their names relative to the folder."""
         if self.path.is_file():
             yield self.path, _printable(self.path.name)
             return
@@ -64,7 +62,6 @@ class FolderCorpus(Checked, Corpus):
 
 
 def _problem(file: Path, root: Path) -> str:
-    """Return why a document cannot be opened, or ""."""
     try:
         target = file.resolve(strict=True)
     except (OSError, RuntimeError):

@@ -40,7 +40,6 @@ class JSONLCorpus(Corpus):
         check_file(self.path)
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        """Yield passages in the order of the file. DataError if the file is damaged."""
         for number, line in lines(self.path):
             try:
                 yield _plain(line) or read_passage(_fields(line))

@@ -53,7 +53,6 @@ class DPRCorpus(Corpus):
         check_file(self.path)
 
     def passages(self, report: Report) -> Iterator[Passage]:
-        """Yield passages in the order of the file. DataError if the file is damaged."""
         order: tuple[str, ...] = _HEADER
         for row in delimited(self.path, "\t"):
             if row.number == 1 and sorted(row.values) == sorted(_HEADER):

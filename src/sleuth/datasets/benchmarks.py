@@ -86,7 +86,6 @@ class TwoWikiReader(RecordReader):
         return replace(self, aliases=read_aliases(names)).records(path)
 
     def published(self, record: Mapping[str, Any]) -> Question:
-        """One record. Raises FieldError."""
         question = super().published(record)
         known = self.aliases.get(optional_text(record, "answer_id"), ())
         return replace(question, answers=tuple(dict.fromkeys((*question.answers, *known))))

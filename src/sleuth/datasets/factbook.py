@@ -119,6 +119,5 @@ def _passages() -> tuple[dict[str, Passage], dict[str, str]]:
 
 @cache
 def _entries(code: str = "", field: str = "", split: str = "") -> tuple[str, ...]:
-    """Ids of one country's entries, or of one field's entries in a split."""
     split_ids = ((entry.id, *entry.id.split("/")) for entry in factbook.entries())
     return tuple(i for i, c, f in split_ids if (c == code if code else f == field and part_of(c) == split))

@@ -139,7 +139,6 @@ def _inside(field: str) -> Iterator[None]:
 
 
 def _answers(record: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
-    """At least one answer, the canonical one first."""
     name = next((name for name in layout.answers if record.get(name) is not None), layout.answers[-1])
     value = record.get(name)
     if isinstance(value, Mapping) and name != "answers":
@@ -166,7 +165,6 @@ def _is_list(text: str) -> bool:
 
 
 def _paragraphs(record: Mapping[str, Any], layout: Layout) -> list[Paragraph]:
-    """The record's paragraphs in order. Raises FieldError if one id has two texts."""
     if layout.context:
         return _titled(record.get(layout.context), layout.context)
     name = next((name for name in layout.paragraphs if record.get(name) is not None), "")

@@ -25,7 +25,6 @@ class RecordReader(DatasetReader):
     layout: ClassVar[Layout] = Layout()
 
     def records(self, path: Path) -> Iterator[Question | BadRecord]:
-        """Every record of the file. Raises DataError if the file cannot be read."""
         return self.read(file_rows(path), str(path))
 
     def read(self, rows: Iterable[Row | BadRecord], source: str) -> Iterator[Question | BadRecord]:
@@ -57,7 +56,6 @@ class RecordReader(DatasetReader):
         return self.published({**metadata, **record} if isinstance(metadata, Mapping) else record)
 
     def published(self, record: Mapping[str, Any]) -> Question:
-        """One record in the benchmark's layout. Raises FieldError."""
         return read_question(record, self.layout, self.name)
 
     def _derived_id(self, question: Question, taken: Container[str]) -> str:
@@ -73,7 +71,6 @@ class HubReader(DatasetReader):
     name = "hub"
 
     def records(self, path: Path) -> Iterator[Question | BadRecord]:
-        """Every row of the table. Raises ConfigError if the source is malformed or its reader takes no tables."""
         dataset, config, split, name = parse_source(str(path))
         reader = resolve("datasets", DATASETS, name)()
         if not isinstance(reader, RecordReader):

@@ -21,7 +21,6 @@ class LexicalEncoder(Encoder):
 
     @property
     def name(self) -> str:
-        """Its name in the registry."""
         return "lexical"
 
     @property

@@ -40,7 +40,6 @@ class SentenceEncoder(Checked, Encoder):
 
     @property
     def name(self) -> str:
-        """The model's full name."""
         return full_name(self.model)
 
     @property
@@ -50,7 +49,6 @@ class SentenceEncoder(Checked, Encoder):
 
     @property
     def remark(self) -> str:
-        """Warning if no prefixes are known and none are set."""
         if family_of(self.model) or self.query_prefix is not None or self.passage_prefix is not None:
             return ""
         return f"{self.model}: no prefixes known for this encoder; queries and passages are encoded without"
@@ -67,16 +65,13 @@ class SentenceEncoder(Checked, Encoder):
         return self.name.replace(old, new) if old else self.name
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors without any prefix, [N, D]."""
         return self._vectors(self.name, texts)
 
     def encode_queries(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors by the query model with the query prefix, [N, D]."""
         prefix = self._family.query_prefix if self.query_prefix is None else self.query_prefix
         return self._vectors(self._query_name, [prefix + query for query in queries])
 
     def encode_passages(self, passages: Sequence[Passage]) -> NDArray[np.float32]:
-        """Vectors of passage prefix, title and text, [N, D]."""
         prefix = self._family.passage_prefix if self.passage_prefix is None else self.passage_prefix
         return self._vectors(self.name, [prefix + joined(p, self._family.joint) for p in passages])
 

@@ -16,17 +16,14 @@ class AllGiven(Retriever):
     """Returns a question's paragraphs in their order."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Raises RetrievalError: `for_question` brings the paragraphs."""
         raise RetrievalError("given paragraphs exist only for a question that has them; use an index")
 
     def for_question(self, question: Question) -> Retriever:
-        """The question's paragraphs; RetrievalError if it has none."""
         if not question.passages:
             raise RetrievalError(f"question {question.id!r} comes without passages; use an index instead")
         return InOrder(question.passages)
 
     def identity(self) -> dict[str, str]:
-        """Its name."""
         return {"retriever": "given-all"}
 
 

@@ -100,11 +100,9 @@ class OnDisk(Retriever):
 
     @property
     def unplaced(self) -> bool:
-        """Whether `path` is not set."""
         return not self.path
 
     def at(self, path: str) -> Retriever:
-        """The same settings over another index."""
         return cast(Retriever, replace(cast(Any, self), path=path))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,16 +116,13 @@ class Around(Retriever):
     retriever: Retriever
 
     def open(self) -> None:
-        """Open the retriever."""
         self.retriever.open()
 
     @property
     def unplaced(self) -> bool:
-        """Whether the retriever is."""
         return self.retriever.unplaced
 
     def at(self, path: str) -> Retriever:
-        """The same around the retriever at `path`."""
         return cast(Retriever, replace(cast(Any, self), retriever=self.retriever.at(path)))
 
     def inner_identity(self) -> dict[str, str]:

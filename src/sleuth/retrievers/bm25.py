@@ -1,12 +1,9 @@
 """BM25 over an index on disk, built by sleuth.retrievers.bm25_index.build. Every query is plain words."""
 
-from __future__ import annotations
-
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from sleuth.checked import Checked, NonNegativeFloat
@@ -14,6 +11,7 @@ from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
 from sleuth.retrievers.bm25_index.engine import ENGINE, K1, B, engine_version
 from sleuth.retrievers.bm25_index.index import OpenIndex
+from sleuth.retrievers.bm25_index.writer import num_cores
 from sleuth.types import Hit
 
 SHARE = 16
@@ -38,15 +36,10 @@ class BM25(Checked, OnDisk):
         _ = self._index
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Return the best k passages for each query; a large batch uses all cores."""
         k, queries = check_k(k), check_queries(queries)
-        index = self._index
         shares = [queries[i : i + SHARE] for i in range(0, len(queries), SHARE)]
-
-        def find(some: Sequence[str]) -> list[list[Hit]]:
-            return index.find(some, k, self.title_boost)
-
-        if len(shares) == 1 or (num_threads := _num_cores()) == 1:
+        find = partial(self._index.find, k=k, title_boost=self.title_boost)
+        if len(shares) == 1 or (num_threads := num_cores()) == 1:
             found = [find(some) for some in shares]
         else:
             with ThreadPoolExecutor(num_threads) as pool:
@@ -54,7 +47,6 @@ class BM25(Checked, OnDisk):
         return [hits for some in found for hits in some]
 
     def identity(self) -> dict[str, str]:
-        """Engine, version, parameters and the hash of the passages."""
         manifest = self._index.manifest
         return {
             "retriever": "bm25",
@@ -82,7 +74,3 @@ def open_index(path: str | Path) -> BM25:
     retriever = BM25(str(path))
     retriever.open()
     return retriever
-
-
-def _num_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -30,7 +30,6 @@ class Dense(Checked, OnDisk):
     """Lists probed per query by an approximate index, more find more; 0 = as the build chose."""
 
     def open(self) -> None:
-        """Open the index and load the encoder. Raises RetrievalError or EngineError."""
         _ = self._encoder
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
@@ -43,7 +42,6 @@ class Dense(Checked, OnDisk):
         return [next(found) if query.strip() else [] for query in queries]
 
     def identity(self) -> dict[str, str]:
-        """Encoder, backend, and the hash of the passages."""
         manifest = self._index.manifest
         return {
             "retriever": "dense",

@@ -52,7 +52,6 @@ class Evidence(Retriever):
         return InOrder((Passage("evidence", "", text),) if text else ())
 
     def identity(self) -> dict[str, str]:
-        """Path and hash of the evaluation."""
         digest = hashlib.sha256(whole(Path(self.path))).hexdigest() if self.path else ""
         return {"retriever": "evidence", "path": self.path, "sha256": digest}
 

@@ -22,12 +22,10 @@ class Fusion(Checked, Retriever):
     """Passages fetched from each retriever; never fewer than k."""
 
     def cross_check(self) -> None:
-        """Raise ConfigError for fewer than two retrievers."""
         if len(self.retrievers) < 2:
             raise ConfigError(f"fusion needs two retrievers or more, not {len(self.retrievers)}")
 
     def open(self) -> None:
-        """Open every retriever."""
         for retriever in self.retrievers:
             retriever.open()
 
@@ -39,22 +37,18 @@ class Fusion(Checked, Retriever):
         return [self._fuse(lists)[:k] for lists in zip(*rankings, strict=True)]
 
     def for_question(self, question: Question) -> Retriever:
-        """The same fusion of the retrievers for this question; itself if none of them changes."""
         chosen = tuple(retriever.for_question(question) for retriever in self.retrievers)
         unchanged = all(a is b for a, b in zip(chosen, self.retrievers, strict=True))
         return self if unchanged else replace(self, retrievers=chosen)
 
     @property
     def unplaced(self) -> bool:
-        """Whether any retriever is."""
         return any(retriever.unplaced for retriever in self.retrievers)
 
     def at(self, path: str) -> Retriever:
-        """The same with every retriever at `path`."""
         return replace(self, retrievers=tuple(retriever.at(path) for retriever in self.retrievers))
 
     def identity(self) -> dict[str, str]:
-        """Parameters, and each retriever's identity under its number."""
         own = {"retriever": "fusion", "k": str(self.k), "depth": str(self.depth)}
         for number, retriever in enumerate(self.retrievers):
             own |= {f"{number}.{key}": value for key, value in retriever.identity().items()}

@@ -27,19 +27,16 @@ class GivenParagraphs(Checked, Retriever):
     """Length normalisation."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """Raises RetrievalError: `for_question` brings the paragraphs."""
         raise RetrievalError(
             "given paragraphs can only be searched for a question that has them; use an index"
         )
 
     def for_question(self, question: Question) -> Retriever:
-        """A retriever over the question's paragraphs; RetrievalError if it has none."""
         if not question.passages:
             raise RetrievalError(f"question {question.id!r} comes without passages; use an index instead")
         return Paragraphs(question.passages, self.k1, self.b)
 
     def identity(self) -> dict[str, str]:
-        """Name, analyser and parameters."""
         analyser = f"{analysis.ANALYSER}/{analysis.fingerprint()}"
         return {"retriever": "given", "analyser": analyser, "k1": str(self.k1), "b": str(self.b)}
 
@@ -54,7 +51,6 @@ class Paragraphs(Retriever):
     b: float
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The best k passages that share a term with the query, best first, ties by id."""
         k = check_k(k)
         return [self._find(query, k) for query in check_queries(queries)]
 

@@ -27,15 +27,12 @@ class Hybrid(Checked, OnDisk):
     """Passages fetched from each; never fewer than k."""
 
     def open(self) -> None:
-        """Open the index and load the encoder. Raises RetrievalError or EngineError."""
         self._fusion.open()
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The best k passages of both rankings; see Fusion."""
         return self._fusion.search(queries, k)
 
     def identity(self) -> dict[str, str]:
-        """The fusion's identity, whose parts are 0 (words) and 1 (vectors)."""
         return self._fusion.identity() | {"retriever": "hybrid"}
 
     @cached_property

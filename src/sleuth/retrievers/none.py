@@ -12,10 +12,8 @@ class NoRetriever(Retriever):
     """Needs no index and finds nothing."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """An empty list for every query."""
         check_k(k)
         return [[] for _ in check_queries(queries)]
 
     def identity(self) -> dict[str, str]:
-        """Its name."""
         return {"retriever": "none"}

@@ -23,7 +23,6 @@ class Rerank(Checked, Around):
     """Candidates scored per query; never fewer than k."""
 
     def open(self) -> None:
-        """Open the retriever and load the cross-encoder."""
         super().open()
         self.model.open()
 
@@ -41,11 +40,9 @@ class Rerank(Checked, Around):
         return [sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))[:k] for hits in scored]
 
     def for_question(self, question: Question) -> Retriever:
-        """The same around the inner retriever for this question."""
         chosen = self.retriever.for_question(question)
         return self if chosen is self.retriever else replace(self, retriever=chosen)
 
     def identity(self) -> dict[str, str]:
-        """Model, depth, and the inner retriever's identity."""
         own = {"retriever": "rerank", "model": self.model.model, "depth": str(self.depth)}
         return own | {"max_tokens": str(self.model.max_tokens)} | self.inner_identity()

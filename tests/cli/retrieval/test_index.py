@@ -8,8 +8,10 @@ import pytest
 from sleuth.cli import main
 from sleuth.retrievers.bm25 import open_index
 
+Capture = pytest.CaptureFixture[str]
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+
+def run(capsys: Capture, *arguments: str | Path) -> tuple[int, str, str]:
     try:
         code = main(["index", *map(str, arguments)])
     except SystemExit as stop:
@@ -28,13 +30,13 @@ def found(directory: Path, query: str) -> list[str]:
 
 
 @pytest.fixture
-def index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def index(tmp_path: Path, capsys: Capture) -> Path:
     source = written(tmp_path / "a.jsonl", ("a", "apple"), ("b", "banana"), ("c", "cherry"))
     assert run(capsys, source, "-o", tmp_path / "i", "--json")[0] == 0
     return tmp_path / "i"
 
 
-def test_forecast_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_forecast_and_summary(tmp_path: Path, capsys: Capture):
     source = written(tmp_path / "a.jsonl", ("a", "apple"), ("b", "banana"))
     code, out, err = run(capsys, source, "-o", tmp_path / "i")
     assert code == 0
@@ -48,7 +50,7 @@ def test_forecast_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_disk_that_is_too_small_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ):
     from sleuth.retrievers.bm25_index import forecast
 
@@ -57,7 +59,7 @@ def test_a_disk_that_is_too_small_is_reported(
     assert f"the disk of {tmp_path / 'i'} may be too small" in err
 
 
-def test_add(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+def test_add(tmp_path: Path, index: Path, capsys: Capture):
     more = written(tmp_path / "b.jsonl", ("b", "blueberry"), ("d", "date"))
     code, out, err = run(capsys, more, "-o", index, "--add", "--json")
     assert code == 0
@@ -66,7 +68,7 @@ def test_add(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
     assert (found(index, "blueberry"), found(index, "date banana")) == ([], ["b", "d"])
 
 
-def test_replace(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+def test_replace(tmp_path: Path, index: Path, capsys: Capture):
     more = written(tmp_path / "b.jsonl", ("b", "blueberry"), ("d", "date"))
     code, out, _ = run(capsys, more, "-o", index, "--replace")
     assert code == 0
@@ -76,7 +78,7 @@ def test_replace(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]
     assert (found(index, "blueberry date"), found(index, "banana")) == (["b", "d"], [])
 
 
-def test_delete(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+def test_delete(tmp_path: Path, index: Path, capsys: Capture):
     code, out, err = run(capsys, "-o", index, "--delete", "a", "nobody", "--json")
     assert code == 0
     assert json.loads(out) == {"index": str(index), "passages": 2, "deleted": 1, "unknown": 1}
@@ -87,7 +89,7 @@ def test_delete(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str])
     assert found(index, "apple banana cherry") == []
 
 
-def test_wiki18_takes_either_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_wiki18_takes_either_dump(tmp_path: Path, capsys: Capture):
     dump, lines = tmp_path / "psgs_w100.tsv", tmp_path / "wiki-18.jsonl"
     dump.write_text('id\ttext\ttitle\n1\t"Aaron said ""yes""."\tAaron\n')
     lines.write_text('{"id": "1", "contents": "\\"Aaron\\"\\nAaron said \\"yes\\"."}\n')
@@ -117,11 +119,7 @@ def test_wiki18_takes_either_dump(tmp_path: Path, capsys: pytest.CaptureFixture[
     ],
 )
 def test_refused_in_one_line_and_nothing_is_left(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    message: str,
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "a.jsonl", ("a", "apple"))
@@ -132,14 +130,14 @@ def test_refused_in_one_line_and_nothing_is_left(
     assert [p.name for p in tmp_path.iterdir()] == ["a.jsonl"]
 
 
-def test_ids_that_are_not_text(tmp_path: Path, index: Path, capsys: pytest.CaptureFixture[str]):
+def test_ids_that_are_not_text(tmp_path: Path, index: Path, capsys: Capture):
     (tmp_path / "ids").write_bytes(b"a\n\xff\n")
     code, _, err = run(capsys, "-o", index, "--delete-file", tmp_path / "ids")
     assert (code, err) == (1, f"sleuth: {tmp_path / 'ids'}:2: id: not UTF-8\n")
     assert found(index, "apple") == ["a"]
 
 
-def test_unusable_records_are_named_and_strict_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_unusable_records_are_named_and_strict_stops(tmp_path: Path, capsys: Capture):
     source = tmp_path / "a.jsonl"
     source.write_text(
         '{"id": "a", "text": "apple"}\n{"id": "b"}\n{"id": "c", "text": \n{"text": "x"}\n{"id": "a", "text": "again"}\n'
@@ -158,7 +156,7 @@ def test_unusable_records_are_named_and_strict_stops(tmp_path: Path, capsys: pyt
 
 
 def test_old_vectors_are_noticed_after_a_change(
-    index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    index: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ):
     (index / "dense").mkdir()
     (index / "dense" / "manifest.json").write_text('{"kind": "sleuth-dense", "format": 1}')
@@ -166,9 +164,7 @@ def test_old_vectors_are_noticed_after_a_change(
     assert "index format 1, this version reads 3; build the index again" in err
 
 
-def test_nothing_is_left_to_make_vectors_of(
-    index: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_nothing_is_left_to_make_vectors_of(index: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch):
     class Any:
         dimension, remark = 2, ""
 
@@ -180,17 +176,14 @@ def test_nothing_is_left_to_make_vectors_of(
     assert err == f"sleuth: {index} holds no passages now, so there is nothing to make vectors of\n"
 
 
-def test_verify_misses_vectors_without_their_manifest(index: Path, capsys: pytest.CaptureFixture[str]):
+def test_verify(index: Path, capsys: Capture):
+    code, out, _ = run(capsys, "-o", index, "--verify", "--json")
+    assert (code, json.loads(out)["passages"]) == (0, 3)
+    assert json.loads(out)["sha256"] == open_index(index).identity()["index"]
     (index / "dense" / "index-1").mkdir(parents=True)
     code, out, err = run(capsys, "-o", index, "--verify")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "have lost their manifest.json" in err
-
-
-def test_verify(index: Path, capsys: pytest.CaptureFixture[str]):
-    code, out, _ = run(capsys, "-o", index, "--verify", "--json")
-    assert (code, json.loads(out)["passages"]) == (0, 3)
-    assert json.loads(out)["sha256"] == open_index(index).identity()["index"]
     file = next(index.glob("index-*/*.idx"))
     file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
     code, out, err = run(capsys, "-o", index, "--verify")
@@ -198,7 +191,7 @@ def test_verify(index: Path, capsys: pytest.CaptureFixture[str]):
     assert "damaged (hash mismatch); build the index again" in err
 
 
-def test_compact(index: Path, capsys: pytest.CaptureFixture[str]):
+def test_compact(index: Path, capsys: Capture):
     assert run(capsys, "-o", index, "--delete", "b")[0] == 0
     code, out, _ = run(capsys, "-o", index, "--compact", "--json")
     assert (code, json.loads(out)) == (0, {"index": str(index), "passages": 2})

@@ -14,31 +14,22 @@ from sleuth.types import Passage
 from support.cross_encoder import save_cross_encoder
 from support.towns import write_towns
 
+Capture = pytest.CaptureFixture[str]
 
-def test_a_search_engine_is_searched_at_its_address(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+
+def test_a_search_engine_is_searched_at_its_address(tmp_path: Path, capsys: Capture):
     pytest.importorskip("qdrant_client")
     from sleuth.retrievers.servers.qdrant import Qdrant
 
     where = str(tmp_path / "engine")
     Qdrant(url=where, collection="towns").upload([Passage("p", "Arlen", "The mayor is Mr Arlenson.")])
-    command = [
-        "search",
-        where,
-        "who is mayor",
-        "--retriever",
-        "qdrant",
-        "--set",
-        "collection=towns",
-        "--json",
-    ]
-    assert main(command) == 0
+    settings = ["--retriever", "qdrant", "--set", "collection=towns"]
+    assert main(["search", where, "who is mayor", *settings, "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert (found["id"], found["title"]) == ("p", "Arlen")
 
 
-def test_settings_are_the_retrievers_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_are_the_retrievers_own(tmp_path: Path, capsys: Capture):
     index = str(write_towns(tmp_path) / "index")
     scores = {}
     for boost in ("0", "2"):
@@ -48,17 +39,14 @@ def test_settings_are_the_retrievers_own(tmp_path: Path, capsys: pytest.CaptureF
     assert scores["2"] > scores["0"]
 
 
-def test_a_cross_encoder_puts_in_order_what_was_found(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cross_encoder_puts_in_order_what_was_found(tmp_path: Path, capsys: Capture):
     source, index = tmp_path / "letters.jsonl", str(tmp_path / "index")
     texts = {name: f"x {name}" for name in "abcdef"}
     source.write_text("\n".join(json.dumps({"id": n, "title": "", "text": t}) for n, t in texts.items()))
     assert main(["index", str(source), "-o", index]) == 0
     model = str(save_cross_encoder(tmp_path, num_labels=1))
-    scores = dict(
-        zip(texts, CrossEncoder(model).score([("x", text) for text in texts.values()]), strict=True)
-    )
+    made = CrossEncoder(model).score([("x", text) for text in texts.values()])
+    scores = dict(zip(texts, made, strict=True))
     capsys.readouterr()
 
     def found(*options: str) -> list[str]:
@@ -83,18 +71,14 @@ def test_a_cross_encoder_puts_in_order_what_was_found(
         (["--retriever", "bm25", "--set", "path=/elsewhere"], ""),
     ],
 )
-def test_one_line_for_what_cannot_be(
-    options: list[str], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_line_for_what_cannot_be(options: list[str], line: str, tmp_path: Path, capsys: Capture):
     assert main(["search", str(tmp_path / "nowhere"), "who", *options]) == 1
     err = capsys.readouterr().err
     assert line in err
     assert len(err.splitlines()) == 1
 
 
-def test_passages_are_printed_without_markup_or_control_characters(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_passages_are_printed_without_markup_or_control_characters(tmp_path: Path, capsys: Capture):
     source, index = tmp_path / "odd.jsonl", str(tmp_path / "index")
     odd = {
         "[/foo]": "gold [bold]not[/] :heart:",
@@ -112,7 +96,7 @@ def test_passages_are_printed_without_markup_or_control_characters(
     assert not set("\x1b\x07\x9b") & set(shown)
 
 
-def test_a_terminal_without_the_letters_gets_their_numbers(tmp_path: Path) -> None:
+def test_a_terminal_without_the_letters_gets_their_numbers(tmp_path: Path):
     source, index = tmp_path / "a.jsonl", str(tmp_path / "index")
     source.write_text(json.dumps({"id": "p", "title": "", "text": "gold 漢字"}))
     assert main(["index", str(source), "-o", index]) == 0

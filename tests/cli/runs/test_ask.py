@@ -5,6 +5,8 @@ import pytest
 
 from sleuth.cli import main
 
+Capture = pytest.CaptureFixture[str]
+
 PASSAGES = [
     {"id": "p1", "title": "Emma", "text": "Emma is a novel by Ann Bell."},
     {"id": "p2", "title": "Tea", "text": "Tea is a drink."},
@@ -30,7 +32,7 @@ def passages(tmp_path: Path) -> str:
     ],
 )
 def test_missing_input_is_reported_before_a_model_is_loaded(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: Capture
 ):
     assert main(["ask", "Who wrote Emma?", *arguments, "--model", "no/such-model"]) == 1
     captured = capsys.readouterr()
@@ -38,7 +40,7 @@ def test_missing_input_is_reported_before_a_model_is_loaded(
     assert len(captured.err.splitlines()) == 1
 
 
-def test_no_retrieval_needs_no_index(tiny_model: Path, capsys: pytest.CaptureFixture[str]):
+def test_no_retrieval_needs_no_index(tiny_model: Path, capsys: Capture):
     asked = ["ask", "Who wrote Emma?", "--recipe", "direct/cpu", "--model", str(tiny_model), "--json"]
     assert main([*asked, "--set", "scale.max_new_tokens=4"]) == 0
     reply = json.loads(capsys.readouterr().out)
@@ -47,7 +49,7 @@ def test_no_retrieval_needs_no_index(tiny_model: Path, capsys: pytest.CaptureFix
 
 
 def test_passages_are_given_with_the_question(
-    tiny_model: Path, passages: str, capsys: pytest.CaptureFixture[str]
+    tiny_model: Path, passages: str, capsys: Capture
 ):
     asked = ["ask", "Who wrote Emma?", "--recipe", "arena/cpu", "--passages", passages, "--json"]
     small = ["--set", "scale.max_new_tokens=4", "--set", "scale.max_context=1000"]

@@ -12,6 +12,8 @@ import pytest
 from sleuth.cli import main
 from sleuth.recipes import RECIPES
 
+Capture = pytest.CaptureFixture[str]
+
 QUESTIONS = [
     {
         "id": f"q{i}",
@@ -69,8 +71,8 @@ def evaluated(tmp_path: Path, recipe: str, *more: str) -> tuple[int, dict[str, A
 
 
 def test_an_endpoint_under_a_recipe_s_protocol(
-    tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path: Path, data: str, endpoint: str, capsys: Capture
+):
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
     code, result = evaluated(tmp_path, "search-r1/paper", *more)
     assert code == 0
@@ -81,8 +83,8 @@ def test_an_endpoint_under_a_recipe_s_protocol(
 
 
 def test_every_result_names_what_its_figures_depend_on(
-    tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path: Path, data: str, endpoint: str, capsys: Capture
+):
     """Retrieval, normaliser, decoding, budget and versions."""
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.top_k=7")
     _, result = evaluated(tmp_path, "rag/cpu", *more)
@@ -99,8 +101,8 @@ def test_every_result_names_what_its_figures_depend_on(
 
 
 def test_a_missing_judge_costs_the_reward_only(
-    tmp_path: Path, data: str, endpoint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path: Path, data: str, endpoint: str, capsys: Capture
+):
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
     nowhere = ("--set", f"reward.judge.model={tmp_path / 'no-judge'}", "--set", "reward.eqr=always")
     code, result = evaluated(tmp_path, "evinote-rag/paper", *more, *nowhere)
@@ -115,7 +117,7 @@ def test_a_missing_judge_costs_the_reward_only(
 @pytest.mark.parametrize("recipe", sorted(RECIPES))
 def test_a_checkpoint_under_every_recipe_s_protocol(
     tmp_path: Path, data: str, tiny_model: Path, recipe: str
-) -> None:
+):
     settings = ["retriever=given", "scale.max_new_tokens=4", "scale.max_steps=2", "scale.max_context=1000"]
     changed = [word for setting in settings for word in ("--set", setting)]
     code, result = evaluated(tmp_path, recipe, "--model", str(tiny_model), "--data", data, *changed)
@@ -127,15 +129,15 @@ def test_a_checkpoint_under_every_recipe_s_protocol(
 
 def test_a_test_split_is_reported_on_whatever_the_recipe_s_curve(
     tmp_path: Path, data: str, endpoint: str
-) -> None:
+):
     """A test split may be reported on, though never watched while training."""
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.eval_every=1")
     assert evaluated(tmp_path, "rag/cpu", *more)[0] == 0
 
 
 def test_training_that_would_watch_a_test_split_is_refused(
-    data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    data: str, tmp_path: Path, capsys: Capture
+):
     settings = ["scale.eval_every=1", f"scale.eval_data={data}", "retriever=given"]
     changed = [word for setting in settings for word in ("--set", setting)]
     assert main(["train", "search-r1/cpu", "-o", str(tmp_path / "run"), *changed]) == 1

@@ -28,15 +28,8 @@ def test_before_and_after_are_in_one_table(
         "eval_every": 1,
     }
     settings = [part for name, value in sizes.items() for part in ("--set", f"scale.{name}={value}")]
-    command = [
-        "train",
-        "search-r1/cpu",
-        *settings,
-        "--index",
-        str(towns / "index"),
-        "-o",
-        str(tmp_path / "run"),
-    ]
+    command = ["train", "search-r1/cpu", *settings, "--index", str(towns / "index")]
+    command += ["-o", str(tmp_path / "run")]
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert "before" in out

@@ -34,8 +34,9 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path, name: str):
     assert [p.relative_to(tmp_path / "i").as_posix() for p in tmp_path.rglob("*") if p.is_file()] == [name]
 
 
-def test_an_index_of_vectors_is_not_replaced_by_words(tmp_path: Path):
-    (tmp_path / "manifest.json").write_text('{"kind": "sleuth-dense"}')
+@pytest.mark.parametrize("manifest", ['{"kind": "sleuth-dense"}', '{"name": "app"}'])
+def test_a_manifest_of_another_kind_is_not_replaced(tmp_path: Path, manifest: str):
+    (tmp_path / "manifest.json").write_text(manifest)
     with pytest.raises(RetrievalError, match=r"holds 'manifest\.json' and is not an index"):
         build_index([PASSAGE], tmp_path)
 

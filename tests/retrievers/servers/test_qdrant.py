@@ -115,16 +115,8 @@ STORED = [
 @pytest.mark.parametrize("distance", [models.Distance.COSINE, models.Distance.EUCLID])
 def test_a_collection_made_by_other_software(letters: Encoder, distance: models.Distance):
     unnamed(STORED, distance)
-    theirs = Qdrant(
-        url=":memory:",
-        collection="c",
-        encoder=letters,
-        way="dense",
-        vector_field="",
-        id_field="metadata.key",
-        title_field="metadata.name",
-        text_field="page_content",
-    )
+    names = {"id_field": "metadata.key", "title_field": "metadata.name", "text_field": "page_content"}
+    theirs = Qdrant(url=":memory:", collection="c", encoder=letters, way="dense", vector_field="", **names)
     hits = theirs.search(["a"], 5)[0]
     assert [hit.passage for hit in hits] == [Passage("11", "T", "first"), Passage("x", "", "second")]
     assert hits[0].score > hits[1].score  # the nearest first, although its distance is the smallest
@@ -173,10 +165,7 @@ def test_collections_that_cannot_be_searched(words: Qdrant, letters: Encoder, ot
     shorter = replace(letters, alphabet="abc")  # type: ignore[type-var]
     foreign = replace(held, collection="c", way="dense", vector_field="", encoder=shorter)
     for retriever, message in (
-        (
-            replace(words, collection="textz"),
-            "^:memory: 'textz' refused the request: Collection textz not found$",
-        ),
+        (replace(words, collection="textz"), "'textz' refused the request: Collection textz not found$"),
         (replace(words, collection="c"), r"'c': its words are not from this analyser \(None, not english"),
         (replace(held, encoder=other_letters), r"was made by another encoder than this 'letters'"),
         (foreign, r"'' holds vectors of 8 dimensions, but encoder 'letters' makes 3"),

@@ -13,9 +13,8 @@ from sleuth.retrievers.bm25_index.analysis import ANALYSER, fingerprint
 from sleuth.retrievers.servers.qdrant import Qdrant
 from sleuth.types import Passage
 
-PASSAGES = [Passage(name, "", f"text of {name}") for name in ("curie", "gold", "copper")] + [
-    Passage("b", "", "bread")
-]
+PASSAGES = [Passage(name, "", f"text of {name}") for name in ("curie", "gold", "copper")]
+PASSAGES.append(Passage("b", "", "bread"))
 HERE, QUERY = "/collections/wiki", "/collections/wiki/points/query/batch"
 FOUND = {
     "points": [
@@ -32,21 +31,11 @@ def answered(result: Any) -> dict[str, Any]:
 
 def described() -> dict[str, Any]:
     """The answer to GET of a collection of words and of vectors of eight dimensions."""
-    params = {
-        "shard_number": 1,
-        "replication_factor": 1,
-        "write_consistency_factor": 1,
-        "on_disk_payload": True,
-    }
-    params |= {"vectors": {"dense": {"size": 8, "distance": "Cosine"}}}
+    params = {"shard_number": 1, "replication_factor": 1, "write_consistency_factor": 1}
+    params |= {"on_disk_payload": True, "vectors": {"dense": {"size": 8, "distance": "Cosine"}}}
     params |= {"sparse_vectors": {"words": {"modifier": "idf"}}}
-    hnsw = {
-        "m": 16,
-        "ef_construct": 100,
-        "full_scan_threshold": 10000,
-        "max_indexing_threads": 0,
-        "on_disk": False,
-    }
+    hnsw = {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000}
+    hnsw |= {"max_indexing_threads": 0, "on_disk": False}
     optimizers = {"deleted_threshold": 0.2, "vacuum_min_vector_number": 1000, "default_segment_number": 0}
     optimizers |= {"flush_interval_sec": 5, "indexing_threshold": 10000}
     wal = {"wal_capacity_mb": 32, "wal_segments_ahead": 0}
@@ -105,12 +94,8 @@ def test_requests_of_an_upload(recorded: Any, letters: Encoder):
     # The collection's own mean length (6) counts, not this retriever's 100: "bread" is one word of one.
     assert second[0]["vector"]["words"]["values"] == pytest.approx([2.2 / (1 + 1.2 * (0.25 + 0.75 / 6))])
     identity = retriever.identity()
-    assert (identity["engine"], identity["engine_version"], identity["num_passages"]) == (
-        "qdrant",
-        "1.16.2",
-        "4",
-    )
-    assert identity["url"] == server.url
+    about = [identity[name] for name in ("engine", "engine_version", "num_passages", "url")]
+    assert about == ["qdrant", "1.16.2", "4", server.url]
 
 
 NOT_FOUND = {"status": {"error": "Not found: Collection `wiki` doesn't exist!"}, "time": 0.0001}

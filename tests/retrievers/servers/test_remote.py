@@ -34,13 +34,8 @@ ECHO = ("POST", "/retrieve", 200, echo)
 
 
 def answer(status: int, body: Any, **headers: str) -> tuple[Any, ...]:
-    return (
-        "POST",
-        "/retrieve",
-        status,
-        body,
-        {name.replace("_", "-"): value for name, value in headers.items()},
-    )
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ("POST", "/retrieve", status, body, sent)
 
 
 @pytest.fixture
@@ -74,20 +69,12 @@ def test_requests_hold_each_query_once_in_batches(recorded: Any):
     server = recorded(ECHO)
     remote = Remote(server.url, batch=2)
     found = remote.search(["a", "b", "a", " ", "c"], 3)
-    assert [[hit.passage for hit in hits] for hits in found] == [
-        [Passage("a", "a", "text")],
-        [Passage("b", "b", "text")],
-        [Passage("a", "a", "text")],
-        [],
-        [Passage("c", "c", "text")],
-    ]
+    a, b, c = (Passage(name, name, "text") for name in "abc")
+    assert [[hit.passage for hit in hits] for hits in found] == [[a], [b], [a], [], [c]]
     found[0].clear()
     assert len(found[2]) == 1  # equal queries get lists of their own
     bodies = sorted((request.json for request in server.requests), key=lambda body: body["queries"])
-    assert bodies == [
-        {"queries": ["a", "b"], "topk": 3, "return_scores": True},
-        {"queries": ["c"], "topk": 3, "return_scores": True},
-    ]
+    assert bodies == [{"queries": q, "topk": 3, "return_scores": True} for q in (["a", "b"], ["c"])]
     assert "Authorization" not in server.requests[0].headers
 
 

@@ -25,7 +25,6 @@ Done = tuple["IndexInfo", dict[str, int], str]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     sources = "a .jsonl corpus, a folder of .md/.txt/.html/.pdf files, a DPR .tsv, or 'factbook'"
     wiki18 = "DPR's Wikipedia of 2018: psgs_w100.tsv or Search-R1's wiki-18.jsonl, also compressed"
     dense = (
@@ -99,7 +98,6 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _index(arguments: argparse.Namespace) -> Done:
-    """Build, or add to, the index."""
     from sleuth.corpora import open_corpora
     from sleuth.corpora.volume import volume
     from sleuth.corpora.wiki18 import open_wiki18
@@ -160,7 +158,6 @@ def _decoded(line: bytes, place: str) -> str:
 
 
 def _warn_of_needs(what: str, memory: int, disk: int, output: Path) -> None:
-    """Log how much memory and disk a build needs, and whether the disk is large enough."""
     from sleuth.retrievers.bm25_index.forecast import free_bytes
 
     free = free_bytes(output)
@@ -235,7 +232,6 @@ def _add_vectors(
 
 
 def _warn_of_old_vectors(output: Path, sha256: str) -> None:
-    """Warn if `output` holds vectors of passages that have just been replaced."""
     from sleuth.retrievers.dense_index.manifest import read_dense_manifest
     from sleuth.retrievers.index_files.manifest import MANIFEST
     from sleuth.retrievers.index_files.publish import DENSE

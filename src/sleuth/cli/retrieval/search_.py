@@ -9,7 +9,6 @@ from sleuth.errors import RetrievalError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     add_arguments(parser)
     parser.add_argument("query", help="plain words; no query syntax")
     parser.add_argument("-k", type=int, default=5, help="passages to return (default 5)")

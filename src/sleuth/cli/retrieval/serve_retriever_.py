@@ -14,7 +14,6 @@ _LOCAL = {"127.0.0.1", "::1", "localhost"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments."""
     add_arguments(parser)
     parser.add_argument(
         "--mcp", action="store_true", help="serve 'search' and 'fetch' over MCP on stdio instead"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     parser.add_argument("question")
     add_shared(parser, "--index")
     given = "passages of the question: a .jsonl file, a document or a folder"

@@ -14,7 +14,6 @@ from sleuth.text import clock
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     add_shared(parser, "--recipe", default="eval-rar/cpu", help="recipe to train (default eval-rar/cpu)")
     add_shared(parser, "--model", help="another Hugging Face model than SmolLM2-135M")
     add_shared(parser, "--index", help="another index than the Factbook's")

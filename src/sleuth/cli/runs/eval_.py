@@ -7,7 +7,6 @@ from sleuth.cli.runs.evaluating import add_arguments, open_all, warn_of_faults
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     add_arguments(parser)
 
 

@@ -77,7 +77,6 @@ def warn_of_faults(evaluation: Evaluation) -> None:
 
 
 def _recipe(arguments: argparse.Namespace) -> Recipe:
-    """The recipe with the settings and questions asked for."""
     from sleuth.errors import ConfigError
     from sleuth.recipes import load_recipe
 

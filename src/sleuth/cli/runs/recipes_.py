@@ -7,7 +7,6 @@ from sleuth.cli.output import print_json, print_table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     parser.add_argument("name", nargs="?", help="show one recipe in full")
     add_shared(parser, "--json")
 

@@ -7,7 +7,6 @@ from sleuth.cli.runs.evaluating import add_arguments, open_all
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     add_arguments(parser)
     kinds = "noise, paraphrase, missing-gold or contradiction"
     pool = "index that noise is drawn from (default: the recipe's own)"

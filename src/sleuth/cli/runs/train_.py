@@ -9,7 +9,6 @@ from sleuth.cli.runs.evaluating import timestamp
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     add_shared(parser, "recipe", "--set", "--index")
     add_shared(parser, "--output", metavar="RUN", help="run folder (default: runs/<recipe>-<time>)")
     parser.add_argument("--tracker", choices=["trackio", "wandb", "tensorboard"], help="also log there")

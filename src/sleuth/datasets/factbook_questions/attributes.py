@@ -41,7 +41,6 @@ class Attribute(NamedTuple):
 
 
 def slug(noun: str) -> str:
-    """A noun as part of an id."""
     return noun.replace("'", "").replace(" ", "-").lower()
 
 

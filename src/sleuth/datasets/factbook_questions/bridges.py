@@ -42,7 +42,6 @@ def _shuffled(clues: Sequence[Clue], rng: random.Random) -> list[Clue]:
 
 
 def _lookups(attributes: Sequence[Attribute], clues: Iterable[Clue], rng: random.Random) -> Family:
-    """Questions for the attributes in turns."""
     for clue, attribute in zip(clues, cycle(attributes)):
         text = rng.choice(attribute.ask).format(clue.phrase)
         if (given := fact(clue.country, attribute.noun)) is None:

@@ -71,7 +71,6 @@ def relation_clues(members: Sequence[Country], *, chained: bool = False) -> Iter
 
 
 def _relations(source: Country, members: Sequence[Country]) -> Iterator[tuple[Fact, Country]]:
-    """Facts whose value is another member, and that member."""
     for given in (fact(source, noun) for noun in RELATIONS):
         target = named(given.value) if given else None
         if given and target and target is not source and target in members:
@@ -97,7 +96,6 @@ def _is_unique(given: Fact) -> bool:
 
 @cache
 def _texts(noun: str) -> tuple[tuple[str, str], ...]:
-    """(code, normalised text) of an attribute for all countries and territories."""
     attribute = ATTRIBUTES[noun]
     texts = ((country.code, country.part(attribute.field, attribute.part)) for country in everywhere())
     return tuple((code, f" {normalise(text)} ") for code, text in texts if text)

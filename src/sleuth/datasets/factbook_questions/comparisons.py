@@ -57,7 +57,6 @@ class Side(NamedTuple):
 
     @property
     def hops(self) -> tuple[Hop, ...]:
-        """Searches for the country, if it is described, and for the figure."""
         return (*self.clue.hops, self.fact.hop)
 
 
@@ -102,7 +101,6 @@ def yes_no(members: Sequence[Country], rng: random.Random) -> list[Family]:
 
 
 def _pairs(noun: str, members: Sequence[Country], rng: random.Random) -> Iterator[tuple[Side, Side]]:
-    """Random pairs of members that have the fact."""
     known = facts(noun, members)
     for _ in range(len(known) ** 2 if len(known) > 1 else 0):
         a, b = rng.sample(known, 2)

@@ -4,8 +4,6 @@ Encoding can take hours, so its result goes into one small file per 1,024 rows. 
 passages by the same encoder uses the files of a killed one; the rest takes minutes and is repeated.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Sequence

@@ -51,12 +51,10 @@ class Contradicting(Checked, Around):
         return [[shown for hit in hits for shown in self._joined(hit)] for hits in found]
 
     def for_question(self, question: Question) -> Retriever:
-        """The same for this question."""
         wrong = self._wrong.get((question.dataset, question.id), "") if self.count else ""
         return replace(self, retriever=self.retriever.for_question(question), question=question, wrong=wrong)
 
     def identity(self) -> dict[str, str]:
-        """Count, hash of the wrong answers, and the inner retriever's identity."""
         digest = hashlib.sha256(whole(Path(self.answers))).hexdigest() if self.count and self.answers else ""
         return {
             "retriever": "contradicting",

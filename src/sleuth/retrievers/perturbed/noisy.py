@@ -40,14 +40,12 @@ class Noisy(Checked, Around):
         return [hits + self._draw(query, hits) for query, hits in zip(queries, found, strict=True)]
 
     def for_question(self, question: Question) -> Retriever:
-        """The same around the inner retriever for this question."""
         noisy = replace(self, retriever=self.retriever.for_question(question), question=question)
         if self.noise:
             noisy.__dict__["_pool"] = self._pool  # opened once, not for every question
         return noisy
 
     def identity(self) -> dict[str, str]:
-        """Number and pool of the noise, and the inner retriever's identity."""
         pool = self._pool.manifest.sha256 if self.noise and self.pool else ""
         return {"retriever": "noisy", "noise": str(self.noise), "pool": pool} | self.inner_identity()
 

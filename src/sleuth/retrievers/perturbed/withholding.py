@@ -25,7 +25,6 @@ class Withholding(Checked, Around):
     """Ids of the withheld passages, set by `for_question`."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The best k of the other passages."""
         queries, k = check_queries(queries), check_k(k)
         found = self.retriever.search(queries, k + len(self.ids))
         return [[hit for hit in hits if hit.passage.id not in self.ids][:k] for hits in found]
@@ -36,7 +35,6 @@ class Withholding(Checked, Around):
         return replace(self, retriever=self.retriever.for_question(question), ids=ids[: self.withheld])
 
     def identity(self) -> dict[str, str]:
-        """Number of withheld passages, and the inner retriever's identity."""
         return {"retriever": "withholding", "withheld": str(self.withheld)} | self.inner_identity()
 
 
