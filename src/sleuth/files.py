@@ -102,13 +102,13 @@ def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
         # Bytes that are not UTF-8 become lone surrogates, so that only their row is lost.
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
 
-        def rows() -> Iterator[list[str]]:
+        def source() -> Iterator[str]:
             while line := again.popleft() if again else text.readline():
                 used.append(line)
                 yield line
 
         # Strict: an unclosed quote is an error at the next quote or at the end.
-        reader = csv.reader(rows(), delimiter=delimiter, strict=True)
+        reader = csv.reader(source(), delimiter=delimiter, strict=True)
         while True:
             number += len(used)
             used.clear()
@@ -119,7 +119,7 @@ def delimited(path: Path, delimiter: str) -> Iterator[Cells]:
             except csv.Error as error:
                 again.extendleft(reversed(used[1:]))
                 del used[1:]
-                reader = csv.reader(rows(), delimiter=delimiter, strict=True)
+                reader = csv.reader(source(), delimiter=delimiter, strict=True)
                 yield Cells(number, [], f"not CSV: {error}")
                 continue
             if values:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.datasets import DATASETS, load_questions
+from sleuth.datasets import DATASETS, default_corpus, load_questions
 from sleuth.datasets.base import DatasetReader
 from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
@@ -74,3 +74,18 @@ def test_same_questions_from_json_array_and_compressed_lines(save: Callable[...,
     packed = tmp_path / "p.jsonl.xz"
     packed.write_bytes(lzma.compress("\n".join(map(json.dumps, ROWS)).encode()))
     assert load_questions(f"jsonl:{packed}") == load_questions(f"jsonl:{save('a.json', ROWS)}")
+
+
+@pytest.mark.parametrize(
+    ("spec", "corpus"),
+    [
+        ("factbook", "factbook"),
+        ("factbook-distractor:train", "factbook"),
+        ("jsonl:a.jsonl+factbook:dev", "factbook"),
+        ("jsonl:factbook.jsonl", None),
+        ("hotpotqa:a.json+nq:b.jsonl", None),
+        ("", None),
+    ],
+)
+def test_default_corpus(spec: str, corpus: str | None):
+    assert default_corpus(spec) == corpus

@@ -28,6 +28,9 @@ DATASETS = {
 DEFAULT_SOURCE = {"factbook": "train", "factbook-distractor": "train"}
 """Readers that need no file → the split that their bare name means."""
 
+_DEFAULT_CORPUS = {"factbook": "factbook", "factbook-distractor": "factbook"}
+"""Reader → the corpus that its questions are about."""
+
 # A "+" joins only where another "reader:" (or a bare factbook) follows, since paths may contain one.
 _JOINT = re.compile(r"\+(?=[\w-]+:|(?:" + "|".join(DEFAULT_SOURCE) + r")(?:\+|$))")
 
@@ -35,6 +38,12 @@ _JOINT = re.compile(r"\+(?=[\w-]+:|(?:" + "|".join(DEFAULT_SOURCE) + r")(?:\+|$)
 def parts_of(spec: str) -> list[str]:
     """The "reader:source" parts of a spec, joined by "+"."""
     return _JOINT.split(spec)
+
+
+def default_corpus(spec: str) -> str | None:
+    """Corpus that the questions of a spec are about, as `open_corpus` takes it; None if no part has one."""
+    readers = (part.strip().partition(":")[0] for part in parts_of(spec))
+    return next((_DEFAULT_CORPUS[reader] for reader in readers if reader in _DEFAULT_CORPUS), None)
 
 
 def load_questions(spec: str, *, strict: bool = False, limit: int | None = None) -> Loaded:
