@@ -56,14 +56,7 @@ def read(request: Request, turn: int) -> str:
     return f"<think>t</think>{f'<answer>{named.group(1)}</answer>' if named else '<refuse>no</refuse>'}"
 
 
-def measured(
-    recipe: Recipe,
-    folder: Path,
-    kind: str,
-    *levels: int,
-    engine: ScriptedEngine | None = None,
-    pool: str = "",
-) -> PerturbedCurve:
+def measured(recipe: Recipe, folder: Path, kind: str, *levels: int, engine=None, pool="") -> PerturbedCurve:
     experiment = Experiment(recipe, folder, checks_leaks=False, say=lambda _: None)
     return measure_robustness(experiment, kind, engine or ScriptedEngine(read, name="reader"), levels, pool)
 

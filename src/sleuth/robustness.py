@@ -198,9 +198,9 @@ def _notes(
 
 
 def _failed(evaluations: Sequence[tuple[int, Evaluation]]) -> list[str]:
-    failed = [(level, evaluation) for level, evaluation in evaluations if evaluation.faults]
-    if not failed:
-        return []
-    counts = ", ".join(f"{e.faults} of {e.n} at level {level}" for level, e in failed)
-    first = failed[0][1].fault_examples[0]
-    return [f"EPISODES FAILED FROM OUTSIDE and count as wrong: {counts}; the first: {first}"]
+    # Their zeros would pass for the model's.
+    counts = ", ".join(f"{e.faults} of {e.n} at level {level}" for level, e in evaluations if e.faults)
+    first = next((e.fault_examples[0] for _, e in evaluations if e.faults), "")
+    return (
+        [f"EPISODES FAILED FROM OUTSIDE and count as wrong: {counts}; the first: {first}"] if counts else []
+    )

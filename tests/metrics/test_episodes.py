@@ -11,6 +11,7 @@ from sleuth.types import Action, Hit, Passage, Question, Segment, Trajectory
 
 GOLD = Passage("p1", "Ada Lovelace", "She was born in London in 1815.")
 OTHER = Passage("p2", "Paris", "Paris is the capital of France.")
+FIGURES = (evidence.gold_recall, evidence.all_gold, evidence.any_gold, evidence.answer_recall)
 SECOND = Passage("p3", "London", "London is on the Thames.")
 
 
@@ -31,10 +32,8 @@ def _episode(*shown: Passage, question: Question | None = None) -> Trajectory:
 
 
 def test_efficiency() -> None:
-    episode = _episode(OTHER)
-    assert efficiency.searches(episode) == 1
-    assert efficiency.steps(episode) == 2
-    assert efficiency.response_tokens(episode) == 5
+    figures = (efficiency.searches, efficiency.steps, efficiency.response_tokens)
+    assert [figure(_episode(OTHER)) for figure in figures] == [1, 2, 5]
 
 
 def test_duplicate_searches_compare_normalised_queries() -> None:
@@ -67,28 +66,22 @@ def test_valid_format(change: dict[str, str], valid: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "recall", "every", "some", "answer"),
+    ("shown", "figures"),
     [
-        ((), 0, 0, 0, 0),
-        ((OTHER,), 0, 0, 0, 0),
-        ((OTHER, GOLD), 0.5, 0, 1, 0),
-        ((GOLD, GOLD), 0.5, 0, 1, 0),
-        ((SECOND, OTHER, GOLD), 1, 1, 1, 1),
+        ((), (0, 0, 0, 0)),
+        ((OTHER,), (0, 0, 0, 0)),
+        ((OTHER, GOLD), (0.5, 0, 1, 0)),
+        ((GOLD, GOLD), (0.5, 0, 1, 0)),
+        ((SECOND, OTHER, GOLD), (1, 1, 1, 1)),
     ],
 )
-def test_evidence(shown: tuple[Passage, ...], recall: float, every: float, some: float, answer: float):
-    episode = _episode(*shown)
-    assert evidence.gold_recall(episode) == recall
-    assert evidence.all_gold(episode) == every
-    assert evidence.any_gold(episode) == some
-    assert evidence.answer_recall(episode) == answer
+def test_evidence(shown: tuple[Passage, ...], figures: tuple[float, ...]) -> None:
+    assert tuple(figure(_episode(*shown)) for figure in FIGURES) == figures
 
 
 def test_evidence_that_cannot_be_judged_is_none() -> None:
     no_gold = _episode(GOLD, question=Question("q", "?", ("Thames",)))
-    assert evidence.gold_recall(no_gold) is None
-    assert evidence.all_gold(no_gold) is None
-    assert evidence.any_gold(no_gold) is None
+    assert [figure(no_gold) for figure in FIGURES[:3]] == [None] * 3
     for answers in ((), ("yes",), ("No.", "the")):
         assert evidence.answer_recall(_episode(GOLD, question=Question("q", "?", answers))) is None
     unanswerable = Question("q", "?", ("London",), answerable=False)

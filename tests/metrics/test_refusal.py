@@ -39,14 +39,7 @@ ANSWERING = ("answered_precision", "answered_recall", "answered_f1")
     ],
     ids=["mixed", "all refused", "none refused", "no questions"],
 )
-def test_a_set_of_questions(
-    answerable: list[bool],
-    refused: list[bool],
-    scores: list[float],
-    counts: tuple[int, ...],
-    refusing: tuple[float | None, ...],
-    answering: tuple[float | None, ...],
-) -> None:
+def test_a_set_of_questions(answerable, refused, scores, counts, refusing, answering):
     figures = refusal_figures(answerable, refused, scores)
     assert tuple(figures[name] for name in COUNTS) == counts
     assert tuple(figures[name] for name in REFUSING) == refusing

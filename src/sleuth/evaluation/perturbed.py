@@ -129,10 +129,8 @@ def points_of(
     base, *later = [_columns(evaluation, wanted, wrong) for _, evaluation in evaluations]
     differences: list[dict[str, Difference]] = [{}]
     for columns in later:
-        pairs = {
-            name: (base[name].values(), [columns[name].get(key) for key in base[name]]) for name in COMPARED
-        }
-        differences.append({name: paired_difference(list(a), b) for name, (a, b) in pairs.items()})
+        paired = {name: [columns[name].get(key) for key in base[name]] for name in COMPARED}
+        differences.append({n: paired_difference(list(base[n].values()), paired[n]) for n in COMPARED})
     adjusted = {name: [None, *holm([d[name].p_value for d in differences[1:]])] for name in COMPARED}
     return tuple(
         Point(

@@ -38,12 +38,9 @@ class Run:
         """Settings of the recipe's scale; for a user's own recipe file only the overrides."""
         if isinstance(scale := self.recipe.get("scale"), Mapping):
             return scale
-        pairs = (str(setting).partition("=") for setting in self.recipe.get("settings", ()))
-        return {
-            key.strip().removeprefix("scale."): value.strip()
-            for key, _, value in pairs
-            if key.strip().startswith("scale.")
-        }
+        pairs = (str(setting).strip().partition("=") for setting in self.recipe.get("settings", ()))
+        kept = [(key.strip(), value.strip()) for key, _, value in pairs if key.startswith("scale.")]
+        return {key.removeprefix("scale."): value for key, value in kept}
 
     @property
     def seed(self) -> int | None:
@@ -84,9 +81,8 @@ def stamps(evaluation: Evaluation, run: Run) -> tuple[str, ...]:
     """Reasons why the figures of an evaluation are not those of held-out questions; () if none is recorded."""
     leaks, found = evaluation.leaks, []
     if leaks.count:
-        found.append(
-            f"TRAINED ON: {leaks.count} of its {evaluation.n} questions are among the training questions"
-        )
+        leaked = f"{leaks.count} of its {evaluation.n} questions"
+        found.append(f"TRAINED ON: {leaked} are among the training questions")
     asked, trained = _parts(evaluation.source), _parts(run.scale.get("train_data"))
     for part in asked:
         if part in trained and not leaks.checked:

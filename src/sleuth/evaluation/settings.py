@@ -35,13 +35,16 @@ def settings_of(
 
     `perturbation` says what was changed on purpose (a robustness run); it is absent where nothing was.
     """
-    engine, sampling = world.engine, world.sampling
+    engine, sampling, datasets = world.engine, world.sampling, sorted({q.dataset for q in questions})
     settings = {
         "model": engine.name,
         "weights": engine.fingerprint(),
-        "dataset": "+".join(sorted({question.dataset for question in questions})),
+        "dataset": "+".join(datasets),
         "questions": {"n": len(questions), "sha256": fingerprint(questions)},
-        "rules": {name: _rules(name) for name in sorted({question.dataset for question in questions})},
+        "rules": {
+            name: {"name": rules.name, "normaliser": rules.normaliser, "source": rules.source}
+            for name, rules in ((name, rules_of(name)) for name in datasets)
+        },
         "protocol": describe(world.protocol),
         "retriever": dict(sorted(world.retriever.identity().items())),
         "limits": describe(world.limits),
@@ -61,11 +64,6 @@ def rules_of(dataset: str) -> Rules:
         return rules_for(dataset)
     except ConfigError:
         return RULES["default"]
-
-
-def _rules(dataset: str) -> dict[str, str]:
-    rules = rules_of(dataset)
-    return {"name": rules.name, "normaliser": rules.normaliser, "source": rules.source}
 
 
 def fingerprint(questions: Sequence[Question]) -> str:

@@ -149,10 +149,8 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def _finite(values: ArrayLike) -> Floats:
     array = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise DataError(
-            f"{array[~np.isfinite(array)][0]} among the values; a figure that does not exist is None"
-        )
+    if len(bad := array[~np.isfinite(array)]):
+        raise DataError(f"{bad[0]} among the values; a figure that does not exist is None")
     return array
 
 

@@ -65,17 +65,13 @@ def risk_coverage(confidences: Sequence[float], errors: Sequence[float]) -> Risk
     None without questions. Raises DataError for a confidence that is not finite or an error outside [0, 1].
     """
     ranked = sorted(zip(confidences, errors, strict=True), key=lambda pair: -pair[0])
-    for confidence, error in ranked:
-        if not math.isfinite(confidence) or not 0.0 <= error <= 1.0:
-            raise DataError(
-                f"a confidence must be finite and an error in [0, 1], not {confidence} and {error}"
-            )
+    for sure, error in ranked:
+        if not math.isfinite(sure) or not 0.0 <= error <= 1.0:
+            raise DataError(f"a confidence must be finite and an error in [0, 1], not {sure} and {error}")
     if not ranked:
         return None
-    expected: list[float] = []
-    for _, tie in groupby(ranked, key=lambda pair: pair[0]):
-        tied = [error for _, error in tie]
-        expected += [math.fsum(tied) / len(tied)] * len(tied)
+    ties = [[error for _, error in tie] for _, tie in groupby(ranked, key=lambda pair: pair[0])]
+    expected = [math.fsum(tie) / len(tie) for tie in ties for _ in tie]
     return RiskCoverage(tuple(accumulate(expected)), oracle=_area(list(accumulate(sorted(errors)))))
 
 

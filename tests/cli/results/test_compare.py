@@ -4,44 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sleuth.cli import main
-from sleuth.engines.base import Request
-from sleuth.engines.scripted import ScriptedEngine
-from sleuth.episodes.limits import Limits
-from sleuth.protocols.search_tags import SearchTags
-from sleuth.retrievers.none import NoRetriever
-from sleuth.types import Question
-from support.episodes import run_evaluation
-
-
-def _evaluate(folder: Path, right: int, top_k: int = 3) -> None:
-    """Ten questions, the first `right` of them answered rightly."""
-
-    def reply(request: Request, turn: int) -> str:
-        i = int(request.messages[0].content.split("thing ")[1].split("?")[0])
-        return f"<answer>{f'answer {i}' if i < right else 'nonsense'}</answer>"
-
-    run_evaluation(
-        [Question(f"q{i}", f"What is thing {i}?", (f"answer {i}",), dataset="squad") for i in range(10)],
-        protocol=SearchTags(instruction="Q: {question}"),
-        engine=ScriptedEngine(reply, name="scripted"),
-        retriever=NoRetriever(),
-        limits=Limits(top_k=top_k),
-        folder=folder,
-    )
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(evaluate: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs")
-    for name, right in (("a", 2), ("b", 8)):
-        _evaluate(folder / name, right)
-    _evaluate(folder / "run" / "eval", 9)
-    _evaluate(folder / "wider", 9, top_k=5)
+    for name, right in (("a", 2), ("b", 8), ("run/eval", 9)):
+        evaluate(folder / name, right)
+    evaluate(folder / "wider", 9, top_k=5)
     return folder
 
 

@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sleuth.cli import main
-from sleuth.engines.base import Request
-from sleuth.engines.scripted import ScriptedEngine
-from sleuth.episodes.limits import Limits
-from sleuth.protocols.search_tags import SearchTags
-from sleuth.retrievers.none import NoRetriever
-from sleuth.types import Question
-from support.episodes import run_evaluation
-
-
-def _reply(request: Request, _: int) -> str:
-    return f"<answer>{'Paris' if 'Thing 0' in request.messages[0].content else 'Rome'}</answer>"
-
-
-def _evaluation(folder: Path, dataset: str) -> str:
-    questions = [Question(f"q{i}", f"Thing {i}?", ("Paris",), dataset=dataset) for i in range(2)]
-    run_evaluation(
-        questions,
-        protocol=SearchTags(instruction="Q: {question}", invalid_message="No."),
-        engine=ScriptedEngine(_reply, name="our-model"),
-        retriever=NoRetriever(),
-        limits=Limits(),
-        folder=folder,
-        source=f"{dataset}:dev.json",
-    )
-    return str(folder)
 
 
 def test_figures_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,8 +31,8 @@ def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"method", "model", "metric", "normaliser", "decoding", "retriever", "note"} <= set(result[0])
 
 
-def test_our_figures_among_theirs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = _evaluation(tmp_path / "e", "hotpotqa")
+def test_our_figures_among_theirs(evaluate: Callable[..., str], tmp_path: Path, capsys):
+    folder = evaluate(tmp_path / "e", 1, 2, "hotpotqa")
     assert main(["published", "--run", folder, "--method", "Eval-RAR-Base", "--json"]) == 0
     (em,) = json.loads(capsys.readouterr().out)["figures"]
     assert (em["metric"], em["model"], em["ours"]["value"], em["ours"]["n"]) == ("em", "our-model", 0.5, 2)

@@ -21,14 +21,11 @@ SECOND = Passage("g2", "Michael Tippett", "An English composer, born in London i
 ASKED = Question(
     "q", "Who composed The Midsummer Marriage?", ("Michael Tippett",), gold_ids=("g1",), dataset="squad"
 )
-CLOSED = Question(
-    "q",
-    "Were both operas first given in London?",
-    ("no",),
-    gold_ids=("g1", "o1"),
-    hops=(Hop("a", "g1", "1955"), Hop("b", "o1", "London")),
-    dataset="squad",
+HOPS = (Hop("a", "g1", "1955"), Hop("b", "o1", "London"))
+NO_STEPS = Question(
+    "q", "Were both operas first given in London?", ("no",), gold_ids=("g1", "o1"), dataset="squad"
 )
+CLOSED = replace(NO_STEPS, hops=HOPS)
 
 
 def episode(
@@ -57,7 +54,6 @@ def classed(trajectory: Trajectory) -> str:
 
 PARTLY = replace(ASKED, gold_ids=("g1", "g2"))
 BARE = replace(CLOSED, gold_ids=(), hops=())
-NO_STEPS = replace(CLOSED, hops=())
 NO_ANSWER = replace(ASKED, answers=(), answerable=False, gold_ids=(), dataset="default")
 REFUSED = {"actions": (Action("refuse", "", 3),), "ending": "refused"}
 SEARCHING = replace(

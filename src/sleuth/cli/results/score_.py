@@ -75,10 +75,8 @@ def _warn(scores: PredictionScores) -> None:
             warn(f"{count} of the rows {reason}")
     if scores.missing:
         absent = scores.problems.get("absent", 0)
-        warn(
-            f"{scores.missing} of {scores.rows} questions have no prediction and count as wrong"
-            + (f"; {absent} of them are not in the file" if absent else "")
-        )
+        remark = f"; {absent} of them are not in the file" if absent else ""
+        warn(f"{scores.missing} of {scores.rows} questions have no prediction and count as wrong{remark}")
     cited = scores.file.figures.get("citations", {})
     if scores.gold is not None and (bad_gold := scores.gold.bad):
         warn(f"{len(bad_gold)} records of the gold are left out; the first: {bad_gold[0]}")
@@ -86,10 +84,9 @@ def _warn(scores: PredictionScores) -> None:
         if not follows(dataset, scores.rules):
             warn(f"the gold is {dataset}; scored by the rules of {scores.rules.name}, as asked")
     if cited.get("unjudged"):
-        warn(
-            f"{cited['unjudged']} of {cited['answers']} answers have no citation score: "
-            f"judge {cited['judge']} gave no verdict" + (f" ({cited['failure']})" if cited["failure"] else "")
-        )
+        reason = f"judge {cited['judge']} gave no verdict"
+        reason += f" ({cited['failure']})" if cited["failure"] else ""
+        warn(f"{cited['unjudged']} of {cited['answers']} answers have no citation score: {reason}")
 
 
 def _percent(value: float | None) -> str:

@@ -54,8 +54,7 @@ class PredictionScores:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        gold = self.gold
-        plain = {
+        plain: dict[str, Any] = {
             "dataset": self.dataset,
             "rules": {name: getattr(self.rules, name) for name in ("name", "normaliser", "source")},
             "n": self.n,
@@ -67,14 +66,11 @@ class PredictionScores:
             "minimum_detectable_difference": minimum_detectable_difference(self.n),
             "bad_rows": _counted(self.bad),
             "problems": self.problems,
-            "gold": gold
-            and {
-                "source": gold.source,
-                "questions": len(gold.questions),
-                "datasets": gold.datasets,
-                "bad_records": _counted(gold.bad),
-            },
+            "gold": None,
         }
+        if gold := self.gold:
+            asked = {"source": gold.source, "questions": len(gold.questions), "datasets": gold.datasets}
+            plain["gold"] = asked | {"bad_records": _counted(gold.bad)}
         return dict(msgspec.to_builtins(plain))
 
 
@@ -100,9 +96,8 @@ def score_predictions(
         problems |= {"unknown_id": len(unknown), "absent": absent}
         usable -= len(unknown)
     if not usable:
-        raise DataError(
-            f"{path}: no usable rows" + (f"; first problem: {bad[0]}" if bad else ": the file is empty")
-        )
+        reason = f"; first problem: {bad[0]}" if bad else ": the file is empty"
+        raise DataError(f"{path}: no usable rows{reason}")
     return PredictionScores(
         rules=rules,
         dataset=dataset,

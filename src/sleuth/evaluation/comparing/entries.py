@@ -91,11 +91,9 @@ def _names(folders: Sequence[Path]) -> list[str]:
 def _table(evaluation: Evaluation) -> dict[Key, Record]:
     records = evaluation.records()
     table = {record.key: record for record in records}
-    if len(table) != evaluation.n or len(records) != evaluation.n:
-        raise DataError(
-            f"{evaluation.folder}: {QUESTIONS} holds {len(table)} questions in {len(records)} lines, "
-            f"{RESULT} says {evaluation.n}"
-        )
+    if not len(table) == len(records) == evaluation.n:
+        found = f"{len(table)} questions in {len(records)} lines, {RESULT} says {evaluation.n}"
+        raise DataError(f"{evaluation.folder}: {QUESTIONS} holds {found}")
     return table
 
 
@@ -112,10 +110,8 @@ def shared_keys(entries: Sequence[Entry]) -> list[Key]:
     for key, entry in product(shared, others):
         one, two = first.table[key], entry.table[key]
         if one.question != two.question or sorted(one.golds) != sorted(two.golds):
-            raise DataError(
-                f"question {key[1]!r} has another text or other golds in {entry.evaluation.folder} "
-                f"than in {first.evaluation.folder}"
-            )
+            folders = f"{entry.evaluation.folder} than in {first.evaluation.folder}"
+            raise DataError(f"question {key[1]!r} has another text or other golds in {folders}")
     return shared
 
 

@@ -133,12 +133,9 @@ def load_systems(entries: Sequence[Entry], comparison: Comparison) -> list[Syste
 def outcome_grid(systems: Sequence[System]) -> Grid:
     """A row for every outcome that occurs, a column for every system."""
     counts = {f"{system.name} (n = {system.counts().total()})": system.counts() for system in systems}
-    rows = [
-        (
-            kind.label,
-            *(f"{found[name]} ({100 * found[name] / found.total():.1f} %)" for found in counts.values()),
-        )
-        for name, kind in CLASSES.items()
-        if any(found[name] for found in counts.values())
-    ]
+    rows = []
+    for name, kind in CLASSES.items():
+        if any(found[name] for found in counts.values()):
+            cells = (f"{each[name]} ({100 * each[name] / each.total():.1f} %)" for each in counts.values())
+            rows.append((kind.label, *cells))
     return Grid("Outcomes", ("outcome", *counts), tuple(rows), words=1)

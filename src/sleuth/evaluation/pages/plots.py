@@ -72,7 +72,9 @@ def line_chart(
             plot.axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
         if smooth and n >= _SMOOTHED:
             plot.axes.plot(x, y, color=colour, alpha=0.3, linewidth=0.8)
-            y = _running_mean(line.y)[shown]
+            # Centred mean over about a tenth of the values; windows are cut off at the ends.
+            window = np.ones(max(3, n // 10))
+            y = (np.convolve(line.y, window, "same") / np.convolve(np.ones(n), window, "same"))[shown]
         elif n <= _HOVERED:
             for step, value in zip(x, y, strict=True):
                 plot.point(step, value, colour, f"{line.label}, {step:.4g}: {value:.4g}")
@@ -114,9 +116,8 @@ def histogram(title: str, unit: str, samples: Mapping[str, Values]) -> Markup:
     for place, (name, values, colour) in enumerate(drawn):
         counts, n = np.histogram(values, edges)[0], len(values)
         left = edges[:-1] + width * (place + 0.125 * len(drawn))
-        for bar, inside in zip(
-            plot.axes.bar(left, 100 * counts / n, width, align="edge", color=colour), names, strict=True
-        ):
+        bars = plot.axes.bar(left, 100 * counts / n, width, align="edge", color=colour)
+        for bar, inside in zip(bars, names, strict=True):
             bar.set_gid(plot.hover(f"{name}, {inside} {unit}: {bar.get_height():.1f} %"))
         low, high = wilson(counts, n)
         plot.axes.vlines(left + width / 2, 100 * low, 100 * high, "#59636e", linewidth=0.8)
@@ -146,12 +147,6 @@ def wilson(successes: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     middle = (k + _Z**2 / 2) / (n + _Z**2)
     half = _Z / (n + _Z**2) * np.sqrt(k * (n - k) / n + _Z**2 / 4)
     return np.maximum(middle - half, 0), np.minimum(middle + half, 1)
-
-
-def _running_mean(values: Values) -> Floats:
-    window, ones = np.ones(max(3, len(values) // 10)), np.ones(len(values))
-    means: Floats = np.convolve(values, window, "same") / np.convolve(ones, window, "same")
-    return means
 
 
 class _Plot:
@@ -192,7 +187,6 @@ class _Plot:
         svg = file.getvalue().partition("<svg ")[2]
         svg = re.sub(r'(?s)<defs>\s*<style.*?</defs>| id="[\w.]+_\d+"| font-family: [^;]+;', "", svg)
         svg = re.sub(r"(?<=: )#([0-9a-f]{6})", lambda colour: _VARIABLES.get(colour[1], colour[0]), svg)
-        svg = re.sub(
-            r' id="hover-(\d+)">', lambda at: f"><title>{escape(self.titles[int(at[1])])}</title>", svg
-        )
+        titles = [f"><title>{escape(title)}</title>" for title in self.titles]
+        svg = re.sub(r' id="hover-(\d+)">', lambda at: titles[int(at[1])], svg)
         return Markup('<svg role="img" aria-label="{}" ').format(description) + Markup(svg)
