@@ -3,6 +3,7 @@
 ALGORITHMS = {
     "dpo": "sleuth.recipes.evo_rag.dpo:DPO",
     "grpo": "sleuth.algorithms.grpo:GRPO",
+    "rejection-sampling": "sleuth.algorithms.rejection:RejectionSampling",
     "sft": "sleuth.algorithms.sft:SFT",
 }
 """Name → class, for recipes saved as JSON."""

@@ -43,7 +43,7 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
     mean = math.fsum(reward / count for reward in rewards)
     centred = [reward - mean for reward in rewards]
     # hypot does not overflow where a sum of squares would.
-    std = math.hypot(*centred) / math.sqrt(count - 1)
+    std = math.hypot(*sorted(centred)) / math.sqrt(count - 1)
     if not math.isfinite(std):
         raise RewardError(f"the rewards are too far apart: {list(rewards)}")
     if scale == "none":

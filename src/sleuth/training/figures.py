@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, pstdev
 
+from sleuth.metrics.efficiency import duplicate_searches
 from sleuth.types import Trajectory
 
 Groups = Sequence[Sequence[Trajectory]]
@@ -14,6 +15,11 @@ Groups = Sequence[Sequence[Trajectory]]
 def is_trainable(trajectory: Trajectory) -> bool:
     """Whether it was scored and nothing outside the policy failed."""
     return not trajectory.fault and trajectory.score is not None and not trajectory.score.invalid
+
+
+def is_live(group: Sequence[Trajectory]) -> bool:
+    """Whether the rewards of a group differ, so that it has advantages."""
+    return len({t.score.total for t in group if is_trainable(t) and t.score}) > 1
 
 
 def whole_episodes(groups: Groups) -> list[Trajectory]:
@@ -43,6 +49,7 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
             "rollouts/refused": fmean(t.ending == "refused" for t in sound),
             "rollouts/truncated": fmean(_is_truncated(t) for t in sound),
             "rollouts/searches": fmean(t.searches for t in sound),
+            "rollouts/repeated": fmean(duplicate_searches(t) for t in sound),
             "rollouts/response_length": fmean(lengths),
             "rollouts/longest_response": float(max(lengths)),
         }

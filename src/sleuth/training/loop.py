@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
-from sleuth.algorithms.base import Algorithm
+from sleuth.algorithms.base import Algorithm, Companion
 from sleuth.episodes.record import derive_seed
 from sleuth.episodes.world import GREEDY, World
 from sleuth.errors import TrainingError
@@ -21,21 +21,27 @@ from sleuth.rewards.base import Reward, score_all
 from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.scale import Scale
-from sleuth.training.figures import is_trainable, reward_figures, rollout_figures, whole_episodes
+from sleuth.storage import write_json
+from sleuth.training.figures import is_live, is_trainable, reward_figures, rollout_figures, whole_episodes
+from sleuth.training.guards import WINDOW, fault
 from sleuth.training.order import batch_of, shuffled
 from sleuth.training.policy import Policy
+from sleuth.training.questions import QuestionPool
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.phase import Evaluate, Phase, TrainResult, fingerprint
 from sleuth.training.runs.state import TrainingState
 from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
 from sleuth.training.selection import check_selection
+from sleuth.training.update.gradients import compute_logprobs
 from sleuth.training.update.optimiser import Optimiser, Schedule
 from sleuth.training.update.spend import Arithmetic, spend
-from sleuth.types import Question, Trajectory
+from sleuth.types import Question, Signal, Trajectory
 
 EMPTY_STEPS = 3
 """Steps in a row without one usable episode after which a run stops with an error."""
+DRIFT_EPISODES = 8
+"""Episodes on which the drift from the first policy is measured."""
 KEPT_ROLLOUTS = 16
 """Trajectories of each step that stay in FOLDER/rollouts for a person to read."""
 
@@ -79,12 +85,13 @@ def train(
     with asked_to_stop(stop) as asked:
         for number, reward in enumerate(rewards, 1):
             name = f"stage_{number}" if len(rewards) > 1 else "train"
-            if len(rewards) > 1 or (parts.algorithm.needs_reference and policy.reference is None):
+            wants_reference = plan.guards or parts.algorithm.needs_reference
+            if len(rewards) > 1 or (wants_reference and policy.reference is None):
                 policy.freeze_reference()
             staged = replace(parts, questions=questions, reward=reward)
             left = None if deadline_s is None else deadline_s - (time.monotonic() - began)
             results.append(_Stage(name, policy, staged, plan, log, dev, evaluate).run(asked, left))
-            if results[-1].stopped != "done":
+            if results[-1].stopped not in ("done", "collapsed"):
                 break
     steps = sum(result.steps for result in results)
     return TrainResult(steps, results[-1].stopped, time.monotonic() - began, results[-1].figures)
@@ -126,8 +133,14 @@ class _Stage:
     evaluate: Evaluate | None
     empty: int = 0
     """Steps in a row that gave no usable episode."""
+    rows: list[Mapping[str, float]] = field(default_factory=list)
+    """Rows of the steps so far, for the guards."""
+    collapse: str = ""
+    """Why the guards stopped the stage."""
     best: BestCheckpoint = field(init=False)
     phase: Phase = field(init=False)
+    companion: Companion | None = field(init=False)
+    pool: QuestionPool | None = field(init=False)
 
     def run(self, stop: Stop, deadline_s: float | None) -> TrainResult:
         """Make the steps that are left; then load the best weights if there are dev questions."""
@@ -141,14 +154,21 @@ class _Stage:
             max_grad_norm=plan.max_grad_norm,
         )
         folder = self.log.folder / "checkpoints" / self.name
-        state = TrainingState(policy, optimiser, folder, self._identity(), companion=self.companion)
+        size = algorithm.group_size
+        self.pool = QuestionPool(self.parts.questions, size) if plan.candidates else None
+        others = {"companion": self.companion, "pool": self.pool}
+        saved = {name: other for name, other in others.items() if other is not None}
+        state = TrainingState(policy, optimiser, folder, self._identity(), others=saved)
         self.best = BestCheckpoint(folder / "best", plan.patience)
         total = min(plan.steps, self.best.stalled_at() or plan.steps)
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
         if self.dev and 0 not in self.best.scores:
             self.best.add(0, self._dev_score(), policy)
+        self.rows = [*self.log.rows(self.name)]
         result = self.phase.run(self._step, self._after)
-        if self.dev and result.stopped == "done":
+        if self.collapse:
+            result = replace(result, stopped="collapsed")
+        if (self.dev and result.stopped == "done") or self.collapse:
             self.best.load(policy)
             self.log.say(f"{self.name}: the best weights are those of step {self.best.step}")
         return result
@@ -156,13 +176,14 @@ class _Stage:
     def _step(self, step: int) -> dict[str, float]:
         """One step: questions → trajectories → rewards → signals → update. Returns its row."""
         started = time.monotonic()
-        groups = self._collect(step)
+        if self.pool and step == 1:
+            self._measure(self.pool)
+        groups, played = self._experience(step)
         collected = time.monotonic()
-        self.log.activity("scoring")
-        groups = self._score(groups)
         self._record(step, groups)
-        scored = time.monotonic()
         self._count_usable(step, groups)
+        if step == 1 and self.plan.guards and not self.dev:
+            self.best.add(0, reward_figures(groups).get("reward/total", 0.0), self.policy)
         self.parts.world.engine.release()  # free the KV cache before the update
         seed = derive_seed(self.name, self.plan.seed, step)
         fitted = self.companion.fit(groups, seed) if self.companion else {}
@@ -170,6 +191,7 @@ class _Stage:
         self.log.activity("updating")
         arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens)
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
+        drift = self._drift(signals) if self.plan.guards and "update/loss" in figures else {}
         ended = time.monotonic()
         episodes = {id(t): t for group in groups for t in group}.values()
         return {
@@ -177,9 +199,10 @@ class _Stage:
             **rollout_figures(groups),
             **fitted,
             **figures,
+            **drift,
+            "rollouts/played": float(played),
             "time/rollout_s": collected - started,
-            "time/reward_s": scored - collected,
-            "time/update_s": ended - scored,
+            "time/update_s": ended - collected,
             "time/step_s": ended - started,
             "time/rollout_tokens_per_s": sum(t.response_length for t in episodes)
             / max(1e-9, collected - started),
@@ -188,6 +211,14 @@ class _Stage:
     def _after(self, step: int) -> Mapping[str, float]:
         """Figures of the evaluations that are due after a step; a stalled dev score ends the stage."""
         plan, figures = self.plan, dict[str, float]()
+        self.rows.append(self.phase.figures)
+        if plan.guards and (reason := fault(self.rows)):
+            self.collapse, self.phase.total = reason, step
+            self.log.say(f"{self.name}: stopped at step {step}, because {reason}")
+        if plan.guards and not self.dev and plan.save_every and step % plan.save_every == 0:
+            recent = [row.get("reward/total", 0.0) for row in self.rows[-WINDOW:]]
+            if not self.collapse:
+                self.best.add(step, fmean(recent), self.policy)
         if self.dev and (step % plan.dev_every == 0 or step == self.phase.total):
             score = self._dev_score()
             self.best.add(step, score, self.policy)
@@ -198,10 +229,32 @@ class _Stage:
             figures |= self.evaluate(step)
         return figures
 
-    def _collect(self, step: int) -> Groups:
-        """Experience from the present policy; seeds follow from run seed, step, question and sample."""
-        parts, plan = self.parts, self.plan
-        questions = [parts.questions[i] for i in batch_of(step, len(parts.questions), plan.batch, plan.seed)]
+    def _experience(self, step: int) -> tuple[Groups, int]:
+        """Scored groups of one step, and the number of episodes played for them.
+
+        With a pool, questions are drawn by what they can teach, and groups with equal rewards are
+        replaced by further questions within the bound of plan.refill.
+        """
+        plan, pool = self.plan, self.pool
+        if pool is None:
+            indices = batch_of(step, len(self.parts.questions), plan.batch, plan.seed)
+            questions = [self.parts.questions[i] for i in indices]
+        else:
+            questions = pool.draw(plan.batch, derive_seed("draw", plan.seed, step))
+        groups = self._play(questions, step)
+        left = round(plan.refill * plan.batch)
+        while pool and left and (missing := plan.batch - sum(map(is_live, groups))) > 0:
+            more = pool.draw(min(missing, left), derive_seed("refill", plan.seed, step, left), questions)
+            if not more:
+                break
+            left -= len(more)
+            questions += more
+            groups += self._play(more, step)
+        return groups, sum(map(len, groups))
+
+    def _play(self, questions: Sequence[Question], step: int) -> Groups:
+        """Scored experience from the present policy; seeds follow from run seed, step, question and sample."""
+        plan = self.plan
         done = 0
 
         def on_done(_: Trajectory) -> None:
@@ -210,15 +263,54 @@ class _Stage:
             self.log.activity(f"rolling out {done}")
             self.phase.check()
 
-        return parts.algorithm.collect(
+        groups = self.parts.algorithm.collect(
             questions,
             self._world(),
-            seed=derive_seed("train", plan.seed, step)
-            if self.name == "train"
-            else derive_seed(self.name, plan.seed, step),
+            seed=derive_seed(self.name, plan.seed, step),
             width=plan.rollout_batch,
             on_done=on_done,
         )
+        self.log.activity("scoring")
+        groups = self._score(groups)
+        if self.pool:
+            self.pool.add(groups)
+        return groups
+
+    def _measure(self, pool: QuestionPool) -> None:
+        """Play some questions before the first step, so that the pool knows which ones teach."""
+        plan = self.plan
+        started = time.monotonic()
+        chosen = shuffled(len(self.parts.questions), "candidates", plan.seed)[: plan.candidates]
+        groups = self._play([self.parts.questions[i] for i in chosen], 0)
+        record = {
+            "questions": len(groups),
+            "episodes": sum(map(len, groups)),
+            "live": sum(map(is_live, groups)),
+            "seconds": round(time.monotonic() - started, 1),
+        }
+        write_json(self.log.folder / "selection.json", record)
+        self.log.say(f"{self.name}: {record['live']} of {record['questions']} questions have unequal rewards")
+
+    def _drift(self, signals: Sequence[Signal]) -> dict[str, float]:
+        """Mean log-ratio of the policy to the one before the first step, on a few sampled episodes."""
+        some = [signal.trajectory for signal in signals[:DRIFT_EPISODES]]
+        size = self.plan.micro_batch_tokens
+        now, then = (
+            compute_logprobs(
+                self.policy,
+                some,
+                temperature=self.plan.temperature,
+                reference=reference,
+                micro_batch_tokens=size,
+            )
+            for reference in (False, True)
+        )
+        ratios = [
+            float(a - b)
+            for own, other in zip(now, then, strict=True)
+            for a, b in zip(own, other, strict=True)
+        ]
+        return {"update/kl_start": fmean(ratios)}
 
     def _world(self) -> World:
         """The world with the policy's present weights, at the plan's temperature."""

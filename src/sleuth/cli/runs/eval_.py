@@ -1,20 +1,39 @@
-"""sleuth eval: a recipe, a finished run or any model, greedily, on a whole question file."""
+"""sleuth eval: a recipe, a finished run or any model, on a whole question file; greedily, or several samples each."""
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
-from sleuth.cli.output import print_figures, print_json
+from sleuth.cli.output import print_figures, print_json, print_table, warn
 from sleuth.cli.runs.evaluating import add_arguments, open_all, warn_of_faults
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=0,
+        metavar="K",
+        help="sample K episodes a question and show the headroom for training: mean@K, pass@K, live groups",
+    )
+    parser.add_argument("--temperature", type=float, default=0.8, metavar="T", help="of the samples")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print the headline figures."""
     from sleuth.experiment import headline
 
-    experiment, engine, output = open_all(arguments, "eval")
+    experiment, engine, output = open_all(arguments, "headroom" if arguments.samples else "eval")
+    if arguments.samples:
+        world = experiment.world_of(engine)
+        figures = _headroom(experiment, world.sampled(arguments.temperature), arguments.samples, output)
+        if arguments.json:
+            print_json({"folder": str(output), **figures})
+        else:
+            _print_headroom(figures)
+            print(f"result folder: {output}")
+        return 0
     evaluation = experiment.evaluate(output.name, engine)
     warn_of_faults(evaluation)
     if arguments.json:
@@ -23,3 +42,39 @@ def run(arguments: argparse.Namespace) -> int:
         print_figures(experiment.recipe.name, [(engine.name, evaluation.metrics)])
         print(f"result folder: {output}")
     return 0
+
+
+def _headroom(experiment: Any, world: Any, samples: int, output: Any) -> dict[str, Any]:
+    from sleuth.evaluation.headroom import measure_headroom
+
+    def show(done: int, total: int) -> None:
+        if done % max(1, total // 20) == 0:
+            warn(f"{done}/{total} episodes")
+
+    width = experiment.recipe.scale.rollout_batch
+    return measure_headroom(experiment.eval_questions, world, output, samples, width=width, progress=show)
+
+
+def _print_headroom(figures: Mapping[str, Any]) -> None:
+    k = figures["k"]
+    names = ("mean", "pass", "majority", "live", "valid_format")
+    rows = []
+    for kind, found in {"all": figures["all"], **figures["kinds"]}.items():
+        cells = [_interval(found[name]) for name in names]
+        entropies = [_number(found[f"{part}_entropy"]["value"]) for part in ("query", "answer")]
+        rows.append([kind, str(found["mean"]["n"]), *cells, *entropies, " ".join(map(str, found["histogram"]))])
+    header = ["kind", "n", f"mean@{k} %", f"pass@{k} %", f"majority@{k} %", "live %", "valid %"]
+    right = f"questions with 0 … {k} right"
+    print_table([*header, "query entropy", "answer entropy", right], rows, title="headroom")
+
+
+def _interval(figure: Mapping[str, float | None]) -> str:
+    value, low, high = (figure[name] for name in ("value", "low", "high"))
+    if value is None:
+        return "-"
+    shown = f"{100 * value:.1f}"
+    return shown if low is None or high is None else f"{shown} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

@@ -73,6 +73,11 @@ class RunLog:
         if self._lock.stale:
             self.say(f"{folder}: process {self._lock.stale} ended without closing this run; continuing it")
 
+    def rows(self, phase: str) -> list[dict[str, float]]:
+        """Rows of a phase that are on the disk already."""
+        found = read_lines(self.folder / "metrics.jsonl")
+        return [row for row in found if row.get("phase") == phase]
+
     def begin(self, phase: str, total: int, done: int = 0) -> None:
         """Start or resume a phase of `total` steps of which `done` are complete."""
         self._phase = phase

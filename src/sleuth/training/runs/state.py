@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from torch import Tensor
 
-from sleuth.algorithms.base import Companion
 from sleuth.errors import TrainingError
 from sleuth.training.policy import Policy
 from sleuth.training.runs.checkpoint import (
@@ -18,6 +17,16 @@ from sleuth.training.runs.checkpoint import (
     save_checkpoint,
 )
 from sleuth.training.update.optimiser import Optimiser
+
+
+class Stateful(Protocol):
+    """Something with tensors to save, such as a companion or a question pool."""
+
+    def state(self) -> dict[str, Tensor]:
+        """Tensors by name."""
+
+    def load_state(self, tensors: Mapping[str, Tensor]) -> None:
+        """Restore what `state` returned."""
 
 
 class TrainingState:
@@ -31,17 +40,17 @@ class TrainingState:
         identity: Mapping[str, Any],
         *,
         total: int | None = None,
-        companion: Companion | None = None,
+        others: Mapping[str, Stateful] | None = None,
     ) -> None:
         """`identity` names what a continued run must have in common with the one that was saved.
 
         total: the step after which the optimiser's moments are not saved any more.
-        companion: a model fitted with the policy, saved and restored with it.
+        others: what else is saved and restored with the policy, by file name.
         """
         self.policy, self.optimiser = policy, optimiser
         self.step = 0
         """Whole steps completed."""
-        self._folder, self._total, self._companion = folder, total, companion
+        self._folder, self._total, self._others = folder, total, dict(others or {})
         self._identity: dict[str, Any] = dict(identity)
         self._saved = -1
         self._has_saved_reference = False
@@ -64,8 +73,7 @@ class TrainingState:
         is_last = self.step == self._total
         moments, counters = self.optimiser.state()
         tensors = {"policy": self.policy.state(), "optimiser": {} if is_last else moments}
-        if self._companion is not None:
-            tensors["companion"] = self._companion.state()
+        tensors |= {name: other.state() for name, other in self._others.items()}
         scalars = {
             "identity": self._identity,
             "optimiser": counters,
@@ -95,8 +103,8 @@ class TrainingState:
         )
         self.optimiser.load_state(found.tensors["optimiser"], found.scalars["optimiser"])
         restore_random(found.scalars["random"])
-        if self._companion is not None:
-            self._companion.load_state(found.tensors["companion"])
+        for name, other in self._others.items():
+            other.load_state(found.tensors[name])
         self.step = self._saved = found.step
         self._mark()
 

@@ -1,0 +1,128 @@
+"""Headroom of a model: several samples a question, their success by kind, and the share of live groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sleuth.episodes.world import World
+from sleuth.errors import ConfigError
+from sleuth.evaluation.settings import rules_of, settings_of, versions
+from sleuth.evaluation.statistics import bootstrap_mean
+from sleuth.lock import FolderLock
+from sleuth.metrics.answers import exact_match, golds_of, prediction_of
+from sleuth.metrics.headroom import Samples, histogram, surprise
+from sleuth.rollouts.run import play_all
+from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
+from sleuth.storage import read_json, write_json
+from sleuth.text import normalise
+from sleuth.types import Question, Trajectory
+
+SAMPLES = "samples.jsonl"
+RESULT = "headroom.json"
+SETTINGS = "settings.json"
+
+
+def measure_headroom(
+    questions: Sequence[Question],
+    world: World,
+    folder: Path,
+    samples: int,
+    *,
+    width: int = 64,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Any]:
+    """Play `samples` episodes of every question and write `folder`; a killed measurement is continued.
+
+    Returns the content of headroom.json. Raises ConfigError for fewer than two samples, greedy
+    decoding, or a folder that holds a measurement with other settings.
+    """
+    if samples < 2 or world.sampling.temperature <= 0:
+        raise ConfigError(
+            f"headroom needs at least 2 samples at a temperature above 0, not {samples} at "
+            f"{world.sampling.temperature}"
+        )
+    settings = settings_of(questions, world, None) | {"samples": samples, "seed": seed}
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / SETTINGS).is_file() and read_json(folder / SETTINGS) != settings:
+        raise ConfigError(f"{folder} holds a measurement with other settings; choose another folder")
+    write_json(folder / SETTINGS, settings)
+    lock = FolderLock(folder)
+    try:
+        with TrajectoryWriter(folder / SAMPLES) as writer:
+            done = {(t.question.dataset, t.question.id, t.sample) for t in TrajectoryReader(folder / SAMPLES)}
+            total, count = samples * len(questions), len(done)
+
+            def finish(trajectory: Trajectory) -> None:
+                nonlocal count
+                writer.append(trajectory)
+                count += 1
+                if progress is not None:
+                    progress(count, total)
+
+            jobs = (
+                partial(world.episode, question, sample, seed)
+                for question in questions
+                for sample in range(samples)
+                if (question.dataset, question.id, sample) not in done
+            )
+            play_all(jobs, width=width, on_done=finish)
+        result = summarise(list(TrajectoryReader(folder / SAMPLES)), samples)
+    finally:
+        lock.release()
+    result |= {"settings": settings, "versions": versions(), "engine": world.engine.describe()}
+    write_json(folder / RESULT, result)
+    return result
+
+
+def summarise(trajectories: Sequence[Trajectory], k: int) -> dict[str, Any]:
+    """Figures of all questions and of each kind; a failed episode counts as wrong."""
+    groups: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
+    for trajectory in trajectories:
+        groups[trajectory.question.dataset, trajectory.question.id].append(trajectory)
+    found = [_samples(group) for group in groups.values()]
+    kinds = sorted({each.kind for each in found})
+    return {
+        "n": len(found),
+        "k": k,
+        "faults": sum(bool(t.fault) for t in trajectories),
+        "all": _figures(found, list(groups.values()), k),
+        "kinds": {
+            kind: _figures(
+                [each for each in found if each.kind == kind],
+                [g for g, each in zip(groups.values(), found, strict=True) if each.kind == kind],
+                k,
+            )
+            for kind in kinds
+        },
+    }
+
+
+def _samples(group: Sequence[Trajectory]) -> Samples:
+    right, answers = [], []
+    for trajectory in sorted(group, key=lambda t: t.sample):
+        question, prediction = trajectory.question, prediction_of(trajectory)
+        score = exact_match(prediction, golds_of(question), rules_of(question.dataset))
+        right.append(not trajectory.fault and score == 1.0)
+        answers.append(normalise(prediction or ""))
+    return Samples(group[0].question.kind or "(none)", tuple(right), tuple(answers))
+
+
+def _figures(found: Sequence[Samples], groups: Sequence[Sequence[Trajectory]], k: int) -> dict[str, Any]:
+    columns = {
+        "mean": [each.rate for each in found],
+        "pass": [each.pass_at(min(k, len(each.successes))) for each in found],
+        "majority": [each.majority for each in found],
+        "live": [float(each.is_live) for each in found],
+    }
+    episodes = [trajectory for group in groups for trajectory in group]
+    columns["valid_format"] = [float(not t.malformed and not t.fault) for t in episodes]
+    figures: dict[str, Any] = {name: bootstrap_mean(values).to_dict() for name, values in columns.items()}
+    figures["histogram"] = histogram(found)
+    for name, tags in (("query_entropy", ("search",)), ("answer_entropy", ("answer",))):
+        figures[name] = bootstrap_mean([surprise(t, tags) for t in episodes]).to_dict()
+    return figures

@@ -1,0 +1,50 @@
+"""Guards: signs that a run is collapsing, so that it stops before its weights are lost.
+
+Under a learning rate that is too high a policy drifts from where it began, its entropy explodes, its
+turns reach the length limit or repeat, and its format breaks, often before the reward falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+WINDOW = 3
+"""Steps that are averaged, so that one unlucky batch stops nothing."""
+KL = 1.0
+"""Largest mean of log π − log π of the policy before the first step, in nats a sampled token."""
+ENTROPY = 3.0
+"""Largest entropy, as a multiple of that of the first steps, which counts as at least 0.1 nats."""
+FORMAT = 0.25
+"""Largest fall of the share of valid episodes below that of the first steps."""
+TRUNCATED = 0.4
+"""Largest rise of the share of episodes with a turn that reached a length limit."""
+REPEATED = 0.5
+"""Largest rise of the number of searches an episode that repeat an earlier one of it."""
+
+Rows = Sequence[Mapping[str, float]]
+
+
+def fault(rows: Rows) -> str:
+    """Why a run with these rows, oldest first, should stop; "" if it is sound or too short to judge."""
+    if len(rows) < 2 * WINDOW:
+        return ""
+    start, now = rows[:WINDOW], rows[-WINDOW:]
+    risen = {
+        "update/kl_start": KL,
+        "update/entropy": ENTROPY * max(0.1, _mean(start, "update/entropy")),
+        "rollouts/truncated": _mean(start, "rollouts/truncated") + TRUNCATED,
+        "rollouts/repeated": _mean(start, "rollouts/repeated") + REPEATED,
+    }
+    for name, limit in risen.items():
+        if (value := _mean(now, name)) > limit:
+            return f"{name} is {value:.2f} over {WINDOW} steps, above {limit:.2f}"
+    least = _mean(start, "rollouts/valid_format") - FORMAT
+    if (value := _mean(now, "rollouts/valid_format")) < least:
+        return f"rollouts/valid_format is {value:.2f} over {WINDOW} steps, below {least:.2f}"
+    return ""
+
+
+def _mean(rows: Rows, name: str) -> float:
+    """Mean over the rows that have a value; 0 without any."""
+    return fmean([value for row in rows if (value := row.get(name)) is not None] or [0.0])

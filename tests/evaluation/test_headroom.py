@@ -1,0 +1,73 @@
+"""Several samples a question: figures by kind, continued after a kill, refused where they mean nothing."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sleuth.engines.base import Request, Sampling
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.limits import Limits
+from sleuth.episodes.world import World
+from sleuth.errors import ConfigError
+from sleuth.evaluation.headroom import SAMPLES, measure_headroom
+from sleuth.protocols.search_tags import SearchTags
+from sleuth.retrievers.none import NoRetriever
+from sleuth.storage import read_json
+from sleuth.types import Question
+
+QUESTIONS = [
+    Question("always", "Is it always?", ("yes",), kind="yes/no"),
+    Question("never", "Is it never?", ("no",), kind="yes/no"),
+    Question("half", "Is it half?", ("yes",), kind="bridge"),
+]
+
+
+def answer(request: Request, turn: int) -> str:
+    """Yes; for "half" by the seed."""
+    sure = "half" not in request.messages[0].content
+    return f"<answer>{'yes' if sure or random.Random(request.seed).random() < 0.5 else 'no'}</answer>"
+
+
+def world(**changes: object) -> World:
+    engine = ScriptedEngine(answer, name="scripted")
+    made = World(SearchTags("Q: {question}"), engine, NoRetriever(), Limits(), Sampling(temperature=0.8))
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_figures_of_all_and_of_each_kind(tmp_path: Path) -> None:
+    found = measure_headroom(QUESTIONS, world(), tmp_path, 8)
+    yes_no, bridge = found["kinds"]["yes/no"], found["kinds"]["bridge"]
+    assert (found["n"], found["k"], found["faults"]) == (3, 8, 0)
+    assert (yes_no["mean"]["value"], yes_no["pass"]["value"], yes_no["live"]["value"]) == (0.5, 0.5, 0.0)
+    assert yes_no["histogram"] == [1, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert bridge["live"]["value"] == bridge["pass"]["value"] == 1.0
+    assert 0 < bridge["mean"]["value"] < 1
+    assert found["all"]["live"]["value"] == pytest.approx(1 / 3)
+    assert read_json(tmp_path / "headroom.json") == found
+
+
+def test_a_killed_measurement_is_continued(tmp_path: Path) -> None:
+    whole = measure_headroom(QUESTIONS, world(), tmp_path / "whole", 4)
+    measure_headroom(QUESTIONS, world(), tmp_path / "cut", 4)
+    path = tmp_path / "cut" / SAMPLES
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:5]) + b'{"torn')
+    seen: list[int] = []
+    again = measure_headroom(QUESTIONS, world(), tmp_path / "cut", 4, progress=lambda n, _: seen.append(n))
+    assert seen == list(range(6, 13))
+    assert again["all"]["mean"] == whole["all"]["mean"]
+
+
+@pytest.mark.parametrize(("samples", "temperature"), [(1, 0.8), (4, 0.0)])
+def test_one_sample_or_greedy_decoding_is_refused(tmp_path: Path, samples: int, temperature: float) -> None:
+    with pytest.raises(ConfigError, match="at least 2 samples at a temperature above 0"):
+        measure_headroom(QUESTIONS, world(sampling=Sampling(temperature=temperature)), tmp_path, samples)
+
+
+def test_another_setting_needs_another_folder(tmp_path: Path) -> None:
+    measure_headroom(QUESTIONS, world(), tmp_path, 2)
+    with pytest.raises(ConfigError, match="other settings"):
+        measure_headroom(QUESTIONS, world(), tmp_path, 3)

@@ -1,0 +1,72 @@
+"""Questions are drawn by the chance that their group is live, and never dropped for good."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from sleuth.training.questions import LEAST, QuestionPool, guess_chance, live_chance
+from sleuth.types import Action, Question, Segment, Trajectory
+
+QUESTIONS = [Question(f"q{i}", f"Who wrote book {i}?", ("Ann",)) for i in range(6)]
+
+
+def group(question: Question, right: int, wrong: int) -> list[Trajectory]:
+    segments = (Segment("prompt", "?", (1,)), Segment("policy", "x", (2,)))
+    made = Trajectory(question, segments, ending="answered")
+    answers = ["Ann"] * right + ["Bob"] * wrong
+    return [replace(made, actions=(Action("answer", answer, 1),)) for answer in answers]
+
+
+def test_the_chance_of_a_live_group_by_hand():
+    assert live_chance(0.5, 2) == 0.5
+    assert live_chance(0.25, 4) == pytest.approx(1 - 0.25**4 - 0.75**4)
+    assert live_chance(0.0, 8) == live_chance(1.0, 8) == 0.0
+
+
+def test_questions_that_always_or_never_succeed_are_drawn_rarely():
+    pool = QuestionPool(QUESTIONS, 8)
+    pool.add([group(QUESTIONS[0], 40, 0), group(QUESTIONS[1], 0, 40), group(QUESTIONS[2], 20, 20)])
+    counts = Counter(q.id for seed in range(400) for q in pool.draw(1, seed))
+    assert counts["q2"] > 3 * max(counts["q0"], counts["q1"])
+    assert min(counts["q0"], counts["q1"]) > 0
+    weights = pool.weights()
+    assert min(weights) >= LEAST * max(weights)
+
+
+def test_a_question_comes_back_when_the_policy_moves():
+    pool = QuestionPool(QUESTIONS[:1], 8)
+    pool.add([group(QUESTIONS[0], 0, 64)])
+    before = pool.outcomes[0].rate
+    for _ in range(4):
+        pool.add([group(QUESTIONS[0], 4, 4)])
+    assert before < 0.02
+    assert pool.outcomes[0].rate > 0.3
+
+
+def test_a_batch_holds_different_questions_fixed_by_the_seed():
+    pool = QuestionPool(QUESTIONS, 8)
+    batch = pool.draw(4, seed=3)
+    assert len({q.id for q in batch}) == 4
+    assert pool.draw(4, seed=3) == batch
+    rest = pool.draw(9, seed=4, without=batch)
+    assert {q.id for q in rest} == {q.id for q in QUESTIONS} - {q.id for q in batch}
+
+
+def test_guessable_answers_weigh_less():
+    named = Question("c", "Which is older, Ann or Bob?", ("Ann",))
+    yes = Question("y", "Is Ann older?", ("yes",))
+    assert [guess_chance(q) for q in (named, yes, QUESTIONS[0])] == [0.5, 0.5, 0.0]
+    pool = QuestionPool([named, QUESTIONS[0]], 4)
+    pool.add([group(named, 4, 4), group(QUESTIONS[0], 4, 4)])
+    first, second = pool.weights()
+    assert first < second
+
+
+def test_outcomes_are_saved_and_restored():
+    pool, other = QuestionPool(QUESTIONS, 8), QuestionPool(QUESTIONS, 8)
+    pool.add([group(QUESTIONS[3], 5, 3)])
+    other.load_state(pool.state())
+    assert other.weights() == pool.weights()
