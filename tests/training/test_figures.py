@@ -52,6 +52,7 @@ def test_rollout_figures_by_hand() -> None:
         "rollouts/refused": 0,
         "rollouts/truncated": pytest.approx(1 / 3),
         "rollouts/searches": 1,
+        "rollouts/repeated": pytest.approx(1 / 3),
         "rollouts/response_length": 4,
         "rollouts/longest_response": 6,
     }

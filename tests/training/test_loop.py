@@ -387,3 +387,51 @@ def test_an_evaluation_that_fails_loses_no_step(toy: Any, tmp_path: Path) -> Non
         toy.run(tmp_path, steps=3, save_every=0, evaluate=evaluate)
     assert len(rows(tmp_path)) == 3
     assert toy.run(tmp_path, steps=3).steps == 3
+
+
+def test_a_collapse_stops_the_run_and_restores_the_best_weights(toy: Any, tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    policy, engine = toy.new_learner()
+    setup = toy.parts(replace(ON_POLICY, beta=0.0))
+    plan = {"lr": 1.0, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 30, "save_every": 1}
+    result = toy.run(tmp_path, setup=setup, learner=(policy, engine), console=console, **plan)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert (result.stopped, result.steps < 30) == ("collapsed", True)
+    assert "stopped at step" in shown
+    assert "update/kl_start" in shown
+    assert "the best weights are those of step" in shown
+
+
+def test_without_guards_the_same_run_goes_to_its_end(toy: Any, tmp_path: Path) -> None:
+    plan = {
+        "lr": 1.0,
+        "lr_schedule": "constant",
+        "lr_warmup": 0.0,
+        "steps": 12,
+        "save_every": 0,
+        "guards": False,
+    }
+    assert toy.run(tmp_path, setup=toy.parts(replace(ON_POLICY, beta=0.0)), **plan).stopped == "done"
+
+
+def test_a_pool_measures_draws_and_refills(toy: Any, tmp_path: Path) -> None:
+    plan = {"candidates": 6, "refill": 2.0, "steps": 3, "save_every": 1}
+    setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("a"))
+    toy.run(tmp_path, setup=setup, **plan)
+    record = json.loads((tmp_path / "selection.json").read_text())
+    assert (record["questions"], record["episodes"]) == (6, 6 * ON_POLICY.group_size)
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    size = ON_POLICY.group_size
+    assert all(3 * size <= row["rollouts/played"] <= 9 * size for row in rows)
+
+
+def test_a_run_with_a_pool_resumes_exactly(toy: Any, tmp_path: Path) -> None:
+    plan = {"candidates": 6, "steps": 4, "save_every": 2}
+    setup = toy.parts(ON_POLICY)
+    whole, cut = toy.new_learner(), toy.new_learner()
+    toy.run(tmp_path / "whole", setup=setup, learner=whole, **plan)
+    asked = iter([False] * 60 + [True] * 1000)
+    toy.run(tmp_path / "cut", setup=setup, learner=toy.new_learner(), stop=lambda: next(asked), **plan)
+    toy.run(tmp_path / "cut", setup=setup, learner=cut, **plan)
+    pairs = zip(whole[0].trainable_parameters(), cut[0].trainable_parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)

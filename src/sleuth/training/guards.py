@@ -1,7 +1,7 @@
 """Guards: signs that a run is collapsing, so that it stops before its weights are lost.
 
-Under a learning rate that is too high a policy drifts from where it began, its entropy explodes, its
-turns reach the length limit or repeat, and its format breaks, often before the reward falls.
+Under a learning rate that is too high a policy drifts from where it began and its entropy explodes.
+Its turns reach the length limit or repeat and its format breaks, often before the reward falls.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from sleuth.training.selection import check_selection
 from sleuth.training.update.gradients import compute_logprobs
 from sleuth.training.update.optimiser import Optimiser, Schedule
 from sleuth.training.update.spend import Arithmetic, spend
-from sleuth.types import Question, Signal, Trajectory
+from sleuth.types import Question, Trajectory
 
 EMPTY_STEPS = 3
 """Steps in a row without one usable episode after which a run stops with an error."""
@@ -135,6 +135,8 @@ class _Stage:
     """Steps in a row that gave no usable episode."""
     rows: list[Mapping[str, float]] = field(default_factory=list)
     """Rows of the steps so far, for the guards."""
+    scoring_s: float = 0.0
+    """Seconds spent on rewards in the present step."""
     collapse: str = ""
     """Why the guards stopped the stage."""
     best: BestCheckpoint = field(init=False)
@@ -175,9 +177,9 @@ class _Stage:
 
     def _step(self, step: int) -> dict[str, float]:
         """One step: questions → trajectories → rewards → signals → update. Returns its row."""
-        started = time.monotonic()
         if self.pool and step == 1:
             self._measure(self.pool)
+        started, self.scoring_s = time.monotonic(), 0.0
         groups, played = self._experience(step)
         collected = time.monotonic()
         self._record(step, groups)
@@ -191,7 +193,7 @@ class _Stage:
         self.log.activity("updating")
         arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens)
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
-        drift = self._drift(signals) if self.plan.guards and "update/loss" in figures else {}
+        drift = self._drift(groups) if self.plan.guards else {}
         ended = time.monotonic()
         episodes = {id(t): t for group in groups for t in group}.values()
         return {
@@ -201,7 +203,8 @@ class _Stage:
             **figures,
             **drift,
             "rollouts/played": float(played),
-            "time/rollout_s": collected - started,
+            "time/rollout_s": collected - started - self.scoring_s,
+            "time/reward_s": self.scoring_s,
             "time/update_s": ended - collected,
             "time/step_s": ended - started,
             "time/rollout_tokens_per_s": sum(t.response_length for t in episodes)
@@ -271,7 +274,9 @@ class _Stage:
             on_done=on_done,
         )
         self.log.activity("scoring")
+        played = time.monotonic()
         groups = self._score(groups)
+        self.scoring_s += time.monotonic() - played
         if self.pool:
             self.pool.add(groups)
         return groups
@@ -291,9 +296,9 @@ class _Stage:
         write_json(self.log.folder / "selection.json", record)
         self.log.say(f"{self.name}: {record['live']} of {record['questions']} questions have unequal rewards")
 
-    def _drift(self, signals: Sequence[Signal]) -> dict[str, float]:
+    def _drift(self, groups: Groups) -> dict[str, float]:
         """Mean log-ratio of the policy to the one before the first step, on a few sampled episodes."""
-        some = [signal.trajectory for signal in signals[:DRIFT_EPISODES]]
+        some = [t for t in whole_episodes(groups) if is_trainable(t)][:DRIFT_EPISODES]
         size = self.plan.micro_batch_tokens
         now, then = (
             compute_logprobs(
@@ -310,7 +315,7 @@ class _Stage:
             for own, other in zip(now, then, strict=True)
             for a, b in zip(own, other, strict=True)
         ]
-        return {"update/kl_start": fmean(ratios)}
+        return {"update/kl_start": fmean(ratios)} if ratios else {}
 
     def _world(self) -> World:
         """The world with the policy's present weights, at the plan's temperature."""
