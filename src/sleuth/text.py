@@ -4,6 +4,7 @@ Sources: SQuAD v1.1, TriviaQA and HotpotQA evaluation scripts (definitions only)
 ARENA's released normaliser, which turns punctuation into a space where SQuAD deletes it.
 """
 
+import hashlib
 import re
 import string
 import unicodedata
@@ -82,6 +83,11 @@ def valid_unicode(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def digest(text: str, size: int = 8) -> bytes:
+    """`size` bytes of a BLAKE2b hash of any text, for choices that are the same in every run."""
+    return hashlib.blake2b(text.encode("utf-8", "backslashreplace"), digest_size=size).digest()
 
 
 def clock(seconds: float) -> str:

@@ -85,5 +85,4 @@ def _walk(folder: Path, report: Report) -> Iterator[Path]:
 
 
 def _printable(name: str) -> str:
-    """Return a file name as UTF-8, which a passage id must be."""
     return os.fsencode(name).decode("utf-8", "replace")

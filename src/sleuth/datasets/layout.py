@@ -192,7 +192,6 @@ def _paragraph(entry: Mapping[str, Any], place: int) -> Paragraph:
 
 
 def _titled(value: object, field: str) -> list[Paragraph]:
-    """HotpotQA's and 2Wiki's context, without repeats and empty paragraphs; gold is marked elsewhere."""
     found: dict[str, Paragraph] = {}
     rows = [] if value is None else table(value, field, [("title",), ("sentences", "content")])
     for i, (title, sentences) in enumerate(rows):
@@ -240,7 +239,6 @@ def _supporting(facts: object, paragraphs: Sequence[Paragraph]) -> tuple[str, ..
 def _hops(
     record: Mapping[str, Any], layout: Layout, question: Question, paragraphs: Sequence[Paragraph]
 ) -> tuple[Hop, ...]:
-    """The record's own hops, else those of its annotation, else those that the gold paragraphs suggest."""
     if record.get("hops") is not None:
         given = {passage.id for passage in question.passages}
         return tuple(_hop(hop, f"hops[{i}]", given) for i, hop in enumerate(as_list(record["hops"], "hops")))

@@ -4,12 +4,12 @@ Level 1 replaces words (tables below), level 2 also makes a request, and level 3
 and the question mark. Capitalised words and quotations are never replaced, since they may be names.
 """
 
-import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from sleuth.errors import ConfigError
+from sleuth.text import digest
 from sleuth.types import Question
 
 LEVELS = (0, 1, 2, 3)
@@ -79,8 +79,7 @@ def _other_words(text: str) -> str:
 
 def _as_request(text: str, identity: str) -> str:
     """A request around the text; the id decides which one."""
-    digest = hashlib.blake2b(identity.encode("utf-8", "backslashreplace"), digest_size=1).digest()
-    return _REQUESTS[digest[0] % len(_REQUESTS)].format(text.strip())
+    return _REQUESTS[digest(identity, 1)[0] % len(_REQUESTS)].format(text.strip())
 
 
 def _plain(text: str) -> str:

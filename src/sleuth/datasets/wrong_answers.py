@@ -4,12 +4,11 @@ Types are number, year, date, name and phrase. Questions with the same words ("w
 answers of the same length are preferred. Yes and no get no wrong answer, since no passage states them.
 """
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from sleuth.text import contains, normalise
+from sleuth.text import contains, digest, normalise
 from sleuth.types import Question
 
 _YEAR = re.compile(r"[12]\d{3}")
@@ -56,7 +55,6 @@ def wrong_answers(questions: Sequence[Question]) -> dict[tuple[str, str], str]:
 
 
 def _keys(question: Question) -> list[tuple[str, ...]]:
-    """Keys of the groups of candidates, closest first; none for an answer that cannot be replaced."""
     kind = answer_type(question.answers[0])
     if kind in ("", "closed"):
         return []
@@ -69,8 +67,7 @@ def _keys(question: Question) -> list[tuple[str, ...]]:
 
 def _pick(question: Question, candidates: Sequence[str]) -> str:
     """First candidate that is really another answer, from a place that the id decides; "" if none."""
-    digest = hashlib.blake2b(question.id.encode("utf-8", "backslashreplace"), digest_size=8).digest()
-    start = int.from_bytes(digest, "big") % len(candidates)
+    start = int.from_bytes(digest(question.id), "big") % len(candidates)
     turned = (candidates[(start + i) % len(candidates)] for i in range(min(_TRIED, len(candidates))))
     return next((answer for answer in turned if _is_other(answer, question)), "")
 

@@ -33,7 +33,6 @@ class MiniLM(Encoder):
 
     @property
     def name(self) -> str:
-        """ "minilm", with the folder if it is not the package's."""
         return f"minilm:{self.folder}" if self.folder else "minilm"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:

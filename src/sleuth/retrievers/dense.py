@@ -33,7 +33,6 @@ class Dense(Checked, OnDisk):
         _ = self._encoder
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The best k passages for each query. Raises EngineError if the encoder cannot be loaded."""
         k, queries = check_k(k), check_queries(queries)
         asked = [valid(query) for query in queries if query.strip()]
         if not asked:

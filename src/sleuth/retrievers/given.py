@@ -75,7 +75,6 @@ class Paragraphs(Retriever):
 
     @cached_property
     def _mean_length(self) -> float:
-        """Mean terms per passage; 1 if every passage is empty."""
         return sum(counts.total() for _, counts in self._counted) / len(self._counted) or 1.0
 
     @cached_property

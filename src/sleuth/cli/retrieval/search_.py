@@ -16,7 +16,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the best passages."""
     from rich.text import Text
 
     if not arguments.query.strip():

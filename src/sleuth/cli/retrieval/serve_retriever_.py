@@ -35,7 +35,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until a signal stops it."""
     try:
         _serve_mcp(arguments) if arguments.mcp else _serve_http(arguments)
     except ModuleNotFoundError as error:

@@ -21,7 +21,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Evaluate and print the headline figures."""
     from sleuth.experiment import headline
 
     experiment, engine, output = open_all(arguments, "headroom" if arguments.samples else "eval")

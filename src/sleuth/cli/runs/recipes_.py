@@ -12,7 +12,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List every recipe, or show one."""
     from sleuth.recipes import load_recipe, recipe_names
 
     if arguments.name:

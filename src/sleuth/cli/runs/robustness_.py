@@ -16,7 +16,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Evaluate every level, write the curve, print it."""
     from sleuth.evaluation.perturbed import curve_grid
     from sleuth.robustness import levels_of, measure_robustness
 

@@ -17,7 +17,7 @@ from sleuth.errors import DataError, RetrievalError
 from sleuth.files import lines, whole
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
-from sleuth.text import contains
+from sleuth.text import contains, digest
 from sleuth.types import Hit, Passage, Question
 
 MARK = "#contradiction-"
@@ -46,7 +46,6 @@ class Contradicting(Checked, Around):
     """Its wrong answer, set by `for_question`; "" = the file has none, and nothing is added."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        """The retriever's k passages, with contradictions of equal score next to each gold one."""
         found = self.retriever.search(check_queries(queries), check_k(k))
         return [[shown for hit in hits for shown in self._joined(hit)] for hits in found]
 
@@ -55,12 +54,9 @@ class Contradicting(Checked, Around):
         return replace(self, retriever=self.retriever.for_question(question), question=question, wrong=wrong)
 
     def identity(self) -> dict[str, str]:
-        digest = hashlib.sha256(whole(Path(self.answers))).hexdigest() if self.count and self.answers else ""
-        return {
-            "retriever": "contradicting",
-            "count": str(self.count),
-            "answers": digest,
-        } | self.inner_identity()
+        answers = hashlib.sha256(whole(Path(self.answers))).hexdigest() if self.count and self.answers else ""
+        own = {"retriever": "contradicting", "count": str(self.count), "answers": answers}
+        return own | self.inner_identity()
 
     def _joined(self, hit: Hit) -> list[Hit]:
         """The hit with its contradictions, which come first for half of the questions."""
@@ -74,8 +70,7 @@ class Contradicting(Checked, Around):
             Hit(replace(denied, id=f"{hit.passage.id}{MARK}{number}"), hit.score)
             for number in range(1, self.count + 1)
         ]
-        digest = hashlib.blake2b(question.id.encode("utf-8", "backslashreplace"), digest_size=1).digest()
-        return [*made, hit] if digest[0] % 2 else [hit, *made]
+        return [*made, hit] if digest(question.id, 1)[0] % 2 else [hit, *made]
 
     @cached_property
     def _wrong(self) -> dict[tuple[str, str], str]:

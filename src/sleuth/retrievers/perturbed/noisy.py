@@ -3,7 +3,6 @@
 A query gets the same noise in every run. The noise comes last, so that a prompt without room loses it first.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.bm25_index.passages import Passages
 from sleuth.retrievers.given import GivenParagraphs
-from sleuth.text import contains
+from sleuth.text import contains, digest
 from sleuth.types import Hit, Passage, Question
 
 _TRIES = 100
@@ -55,8 +54,7 @@ class Noisy(Checked, Around):
         for number in range(_TRIES * self.noise):
             if len(drawn) == self.noise:
                 break
-            digest = hashlib.blake2b(f"{number}\n{query}".encode("utf-8", "backslashreplace"), digest_size=8)
-            row = int.from_bytes(digest.digest(), "big") % self._pool.manifest.num_rows
+            row = int.from_bytes(digest(f"{number}\n{query}"), "big") % self._pool.manifest.num_rows
             passage = self._pool.by_row([row]).get(row)  # None if it was deleted
             if passage and passage.id not in taken and not self._is_relevant(passage):
                 taken.add(passage.id)

@@ -3,13 +3,13 @@
 The gold answer stays the same, and another passage may still contain it.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sleuth.checked import Checked, NonNegative
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
+from sleuth.text import digest
 from sleuth.types import Hit, Question
 
 
@@ -31,12 +31,8 @@ class Withholding(Checked, Around):
 
     def for_question(self, question: Question) -> Retriever:
         """The same for this question. Its id decides which gold passages go; a higher count includes a lower one."""
-        ids = tuple(sorted(set(question.gold_ids), key=lambda gold: _order(question.id, gold)))
+        ids = tuple(sorted(set(question.gold_ids), key=lambda gold: digest(f"{question.id}\n{gold}")))
         return replace(self, retriever=self.retriever.for_question(question), ids=ids[: self.withheld])
 
     def identity(self) -> dict[str, str]:
         return {"retriever": "withholding", "withheld": str(self.withheld)} | self.inner_identity()
-
-
-def _order(question: str, gold: str) -> bytes:
-    return hashlib.blake2b(f"{question}\n{gold}".encode("utf-8", "backslashreplace"), digest_size=8).digest()
