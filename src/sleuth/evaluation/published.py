@@ -46,7 +46,7 @@ class PublishedFigure:
 
     @property
     def place(self) -> str:
-        """Source and table."""
+        """The evaluation's figures that some of `figures` have too. Raises DataError if there is none."""
         return f"{self.source}, {self.table}"
 
 
@@ -65,10 +65,7 @@ class Placement:
 
 
 def published(dataset: str = "", method: str = "") -> list[PublishedFigure]:
-    """The figures of a data set (all if "") and of methods whose name holds `method`, whatever its case.
-
-    Raises DataError with the nearest known name if there is none.
-    """
+    """The figures of a data set and of methods whose name holds `method`. Raises DataError if there is none."""
     figures = [figure for figure in _all() if dataset in ("", figure.dataset)]
     if not figures:
         raise DataError(f"no published figures on {dataset!r}{nearest(dataset, {f.dataset for f in _all()})}")
@@ -107,10 +104,7 @@ def _figures(source: str, table: Mapping[str, Any]) -> Iterator[PublishedFigure]
 
 
 def place(evaluation: Evaluation, figures: Sequence[PublishedFigure]) -> list[Placement]:
-    """Every figure of the evaluation that some of `figures` have too, data set by data set.
-
-    Raises DataError if there is none: another data set, or none of its metrics.
-    """
+    """The evaluation's figures that some of `figures` have too. Raises DataError if there is none."""
     records = evaluation.records()
     groups: dict[tuple[str, str], list[PublishedFigure]] = {}
     for figure in figures:

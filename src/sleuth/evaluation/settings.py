@@ -31,10 +31,7 @@ def settings_of(
     reward: Reward | None,
     perturbation: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Everything that decides the figures, except the versions of the software.
-
-    `perturbation` says what was changed on purpose (a robustness run); it is absent where nothing was.
-    """
+    """Everything that decides the figures, except the versions; `perturbation` is what robustness runs change."""
     engine, sampling, datasets = world.engine, world.sampling, sorted({q.dataset for q in questions})
     settings = {
         "model": engine.name,

@@ -111,10 +111,7 @@ def over_seeds(runs: Sequence[Sequence[float | None]]) -> SeedReport:
 
 
 def sign_flip_p_value(differences: Sequence[float]) -> float | None:
-    """Two-sided p of "both systems are exchangeable on every question"; None without differences.
-
-    Exact for few non-zero differences, else (1 + hits) / (1 + flips), which is never 0.
-    """
+    """Two-sided p of exchangeable systems, exact for few non-zero differences; None without differences."""
     deltas = _finite([delta for delta in differences if delta != 0.0])
     total, m = float(deltas.sum()), len(deltas)
     # Sums in another order differ in their last bits; without a tolerance the observed signs could be missed.

@@ -69,10 +69,7 @@ _ALIASES = {
 
 
 def rules_for(dataset: str) -> Rules:
-    """The rules of a data set by its name; case, "-" and "_" do not matter, "" means default.
-
-    Raises ConfigError with the nearest known name if there is none.
-    """
+    """The rules of a data set; case, "-" and "_" do not matter. Raises ConfigError with the nearest name."""
     name = dataset.strip().lower().replace("-", "").replace("_", "")
     rules = RULES.get(_ALIASES.get(name, name))
     if rules is None:
@@ -107,10 +104,7 @@ def _accepted(golds: Sequence[str], rules: Rules) -> list[str]:
 
 
 def exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
-    """1.0 if the normalised prediction equals a normalised gold, else 0.0.
-
-    `rule` is a Rules or the name of a data set; ConfigError if unknown.
-    """
+    """1.0 if the normalised prediction equals a normalised gold, else 0.0. Raises ConfigError for unknown rules."""
     rules = _rules(rule)
     if prediction is None:
         return 0.0
@@ -127,10 +121,7 @@ def f1(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float
 
 
 def answer_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> Match:
-    """EM, F1, precision and recall of the answer, each the best over golds on its own, as in 2Wiki's script.
-
-    Precision and recall are those of the token multisets; HotpotQA's joint score needs them.
-    """
+    """EM, F1, precision and recall of the token multisets, each the best over golds on its own."""
     rules = _rules(rule)
     if prediction is None:
         return WRONG
@@ -156,18 +147,12 @@ def _tokens_match(prediction: str, gold: str, rules: Rules) -> tuple[float, floa
 
 
 def cover_exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
-    """1.0 if a gold occurs in the prediction as a run of whole tokens; unanswerable: exact match.
-
-    Rewards long answers: report the response length with it.
-    """
+    """1.0 if a gold occurs in the prediction as a run of whole tokens; unanswerable: exact match."""
     return _cover(prediction, golds, rule, " ")
 
 
 def cover_exact_match_characters(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
-    """The usual "cover-EM", "sub-EM" or "acc": a gold occurs in the prediction as a substring.
-
-    Counts "9" in "19 May 1990" and "yes" in "yesterday"; only for comparison with papers.
-    """
+    """The papers' "cover-EM" or "acc": a gold as a substring, so that "9" is in "19 May 1990"."""
     return _cover(prediction, golds, rule, "")
 
 

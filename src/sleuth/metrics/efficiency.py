@@ -33,9 +33,6 @@ def response_tokens(trajectory: Trajectory) -> float | None:
 
 
 def valid_format(trajectory: Trajectory) -> float:
-    """1.0 if the episode came to an answer or refusal and obeyed its protocol's grammar, else 0.0.
-
-    An episode that failed from outside is 0: leaving it out would flatter the model.
-    """
+    """1.0 if the episode ended with an answer or refusal and kept its protocol's grammar; 0.0 after a fault."""
     ended = trajectory.ending in ("answered", "refused")
     return float(ended and not trajectory.malformed and not trajectory.fault)

@@ -33,20 +33,14 @@ def any_gold(trajectory: Trajectory) -> float | None:
 
 
 def answer_recall(trajectory: Trajectory) -> float | None:
-    """1.0 if a gold answer occurs, as whole tokens, in the title or text of a shown passage.
-
-    None without a findable gold.
-    """
+    """1.0 if a shown title or text holds a gold answer as whole tokens; None without a findable gold."""
     shown = {text for hit in trajectory.hits for text in (hit.passage.title, hit.passage.text)}
     golds = findable_golds(trajectory.question)
     return float(any(contains(text, gold) for text in shown for gold in golds)) if golds else None
 
 
 def passages_shown(trajectory: Trajectory) -> list[Passage]:
-    """The passages in the context; for a transcript, whose prompt is not known, the question's.
-
-    An episode of ours shows those that fit, which may be fewer than the question has.
-    """
+    """The passages in the context; for a transcript, whose prompt is not known, the question's."""
     prompts = [segment for segment in trajectory.segments if segment.author == "prompt"]
     if trajectory.hits or any(prompt.tokens for prompt in prompts):
         return [hit.passage for hit in trajectory.hits]

@@ -37,10 +37,7 @@ def ndcg_at(ranked: Sequence[str], gold: Sequence[str], k: int) -> float | None:
 
 
 def holds_answer(passages: Sequence[Passage], question: Question, k: int) -> list[bool] | None:
-    """For each of the first k passages, whether its title or text holds a gold answer as whole tokens.
-
-    None if no answer can be found in text, and for the questions that EviOmni leaves out.
-    """
+    """Whether each of the first k passages holds a gold answer; None where EviOmni leaves the question out."""
     golds = findable_golds(question)
     # EviOmni's rule: only "bridge" questions of HotpotQA, since any text may hold a yes/no or comparison answer.
     closed = any(gold.strip().lower() in ("yes", "no") for gold in golds_of(question))

@@ -76,10 +76,7 @@ def evidence_triples(predicted: Iterable[Triple] | None, gold: Sequence[Collecti
 
 
 def joint(parts: Sequence[Match | None]) -> Match:
-    """Products of EM, of precision and of recall over the parts; F1 from the last two. WRONG if a part is None.
-
-    HotpotQA: answer and facts. 2Wiki: answer, facts and triples.
-    """
+    """Products of EM, precision and recall over the parts; F1 from the last two. WRONG if a part is None."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return WRONG

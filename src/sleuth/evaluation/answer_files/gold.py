@@ -36,10 +36,7 @@ class Gold:
 
 
 def load_gold(source: str, rules: Rules) -> Gold:
-    """Questions of a `load_questions` source that the rules apply to.
-
-    Raises DataError if it mixes data sets and none is the one asked for, or if it has no question.
-    """
+    """Questions that the rules apply to. Raises DataError without any, or if the source mixes other data sets."""
     loaded = load_questions(source)
     kept = accepted((question.dataset for question in loaded.questions), rules, source)
     questions: dict[str, Question] = {}
@@ -76,10 +73,7 @@ def accepted(datasets: Iterable[str], rules: Rules, source: str) -> set[str]:
 def answer_gold(
     rows: Iterable[tuple[int, Row]], gold: Gold, path: str
 ) -> tuple[list[Row], list[BadRecord], int]:
-    """One row for every gold question, in the gold's order; rows of unknown questions; number of absent rows.
-
-    A question without a row gets one without a prediction.
-    """
+    """One row for every gold question, in order; rows of unknown questions; number of absent rows."""
     found: dict[str, Row] = {}
     unknown: list[BadRecord] = []
     for number, row in rows:

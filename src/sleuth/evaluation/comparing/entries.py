@@ -50,10 +50,7 @@ class Entry:
 
 
 def find_evaluation(run: Path) -> Path:
-    """The evaluation folder that a path means: itself, or the newest finished one inside.
-
-    Raises DataError if there is none; the message names unfinished ones inside.
-    """
+    """The folder itself, or the newest finished evaluation inside. Raises DataError if there is none."""
     if (run / SETTINGS).is_file() or (run / QUESTIONS).is_file():
         return run
     inside = sorted(run.glob(f"*/{QUESTIONS}"), key=lambda path: (path.stat().st_mtime, path))
@@ -98,10 +95,7 @@ def _table(evaluation: Evaluation) -> dict[Key, Record]:
 
 
 def shared_keys(entries: Sequence[Entry]) -> list[Key]:
-    """Sorted keys of the questions in every evaluation.
-
-    Raises DataError if there are none, or if the same key has another question or other golds.
-    """
+    """Sorted keys of the questions in every evaluation. Raises DataError for none, or if a key's questions differ."""
     first, *others = entries
     shared = sorted(set(first.table).intersection(*(entry.table for entry in others)))
     if not shared:
@@ -127,10 +121,7 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 
 def group_by_seed(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """The evaluations of each system, in order of first appearance.
-
-    A system is one evaluation, or all those that differ only in their recorded, different seeds.
-    """
+    """The evaluations of each system, in order; those that differ only in recorded, different seeds share one."""
     groups: dict[str, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(_identity(entry), []).append(entry)

@@ -72,10 +72,7 @@ def _span(trajectory: Trajectory, action: Action, segment: Segment) -> tuple[int
 
 
 def selective(outcomes: Sequence[Outcome], errors: Sequence[float | None]) -> RiskCoverage | None:
-    """Risk–coverage curve; None if no episode has a confidence.
-
-    An episode without a confidence ranks as least sure. A question without an error is left out.
-    """
+    """Risk–coverage curve; an episode without confidence is least sure. None if no episode has one."""
     sure = [one.confidence for one in outcomes if one.confidence is not None]
     if not sure:
         return None

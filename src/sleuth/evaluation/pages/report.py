@@ -23,10 +23,7 @@ def write_report(
     trajectories: Sequence[Trajectory],
     notes: Sequence[str] = (),
 ) -> None:
-    """Write the page; any part may be empty.
-
-    `stages` are the figures of each evaluation, such as "after GRPO"; `metrics` the rows of the run's metrics.jsonl.
-    """
+    """Write the page from each evaluation's figures, the rows of metrics.jsonl and episodes; any may be empty."""
     write_page(
         path,
         "report.html",
