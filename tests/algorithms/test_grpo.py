@@ -198,3 +198,11 @@ def test_needs_reference_only_for_the_penalty():
 def test_settings_that_cannot_be_used(settings: dict[str, Any], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
         GRPO(**settings)
+
+
+def test_groups_with_equal_rewards_may_leave_the_denominator():
+    live, dead = [rollout(1.0), rollout(0.0)], [rollout(1.0), rollout(1.0)]
+    kept = GRPO(drop_zero_variance=True).signals([live, dead])
+    assert len(kept) == 2
+    assert GRPO(drop_zero_variance=True).normaliser(kept) == 2
+    assert len(GRPO().signals([live, dead])) == 4

@@ -72,6 +72,8 @@ class GRPO(Algorithm):
     """Mean over sequences of token means, or over all tokens."""
     num_updates: Positive = 1
     """μ; 1 is exactly on-policy."""
+    drop_zero_variance: bool = False
+    """Leave groups with equal rewards out of the update and out of its denominator (DAPO, Yu et al. 2025)."""
 
     def cross_check(self) -> None:
         if self.scale == "std_floor" and self.std_floor == 0:
@@ -94,6 +96,8 @@ class GRPO(Algorithm):
         for group in groups:
             usable = [t for t in group if t.score is not None and not t.fault and not t.score.invalid]
             rewards = [t.score.total for t in usable if t.score]
+            if self.drop_zero_variance and len(set(rewards)) < 2:
+                continue
             advantages = group_advantages(rewards, self.scale, self.std_floor)
             signals += [
                 Signal(t, (advantage,) * t.response_length)
