@@ -36,30 +36,17 @@ def test_json_names_registered_parts_only():
 
 
 def test_settings_override_with_types():
-    changed = CPU.with_settings(
-        [
-            "algorithm.beta=0.01",
-            "scale.steps=3",
-            "protocol.note=refine",
-            "scale.model=x=y",
-            "scale.gradient_checkpointing=true",
-        ]
-    )
+    settings = ["algorithm.beta=0.01", "scale.steps=3", "protocol.note=refine", "scale.model=x=y"]
+    changed = CPU.with_settings([*settings, "scale.gradient_checkpointing=true"])
     assert changed.algorithm.beta == 0.01  # type: ignore[attr-defined]
-    assert (changed.scale.steps, changed.scale.model, changed.scale.gradient_checkpointing) == (
-        3,
-        "x=y",
-        True,
-    )
+    scale = changed.scale
+    assert (scale.steps, scale.model, scale.gradient_checkpointing) == (3, "x=y", True)
     assert changed.protocol.note == "refine"  # type: ignore[attr-defined]
     assert CPU.scale.steps != 3
 
 
-def test_a_setting_can_swap_a_whole_part():
-    assert CPU.with_settings(["retriever=given"]).retriever == GivenParagraphs()
-
-
 def test_an_empty_place_takes_a_part_and_its_settings_in_any_order():
+    assert CPU.with_settings(["retriever=given"]).retriever == GivenParagraphs()
     judged = load_recipe("arena").with_settings(
         ["reward.judge.model=some/model", "reward.judge=llm", "reward.measure=judge", "reward.judge.batch=8"]
     )
@@ -78,7 +65,6 @@ def test_an_empty_place_takes_a_part_and_its_settings_in_any_order():
     [
         ("arena", ["reward.judge=llm", "reward.measure=judge"], "needs reward.judge.model="),
         ("arena", ["reward.judge.model=m"], "set reward.judge first, one of lexical, llm, nli, small"),
-        ("arena", ["reward.judge=lm"], "did you mean 'llm'"),
         (
             "arena",
             ["reward.judge=lexical", "reward.measure=judge"],
@@ -87,7 +73,6 @@ def test_an_empty_place_takes_a_part_and_its_settings_in_any_order():
         ("evo-rag", ["reward.judge=lexical"], "must be a YesNoJudge"),
         ("evo-rag", ["reward.judge=llm", "reward.judge.modl=m"], "did you mean 'model'"),
         ("evo-rag", ["reward.curriculum=none"], "is a whole part; set one of schedule"),
-        ("evo-rag", ["reward.encoder=none"], "is a whole part"),
         ("evo-rag", ["reward.curriculum.answer=0.05,0.1"], "`array` of length 3, got 2"),
         ("eval-rar", ["protocol=search-tags"], "needs protocol.instruction="),
     ],
@@ -105,10 +90,7 @@ def test_parts_that_cannot_go_in(recipe: str, settings: list[str], message: str)
         ("scale.steps=many", "scale.steps"),
         ("scale.steps=1.5", "scale.steps"),
         ("scale.steps=-1", "scale.steps must be at least 0, not -1"),
-        ("scale.eval_questions=-1", "scale.eval_questions must be at least 0, not -1"),
         ("scale.lr=nan", "scale.lr must be finite, not nan"),
-        ("scale.temperature=nan", "scale.temperature must be finite, not nan"),
-        ("scale.max_grad_norm=inf", "scale.max_grad_norm must be finite, not inf"),
         ("scale.top_k=0", "at least 1"),
         ("steps", "key=value"),
         ("algorithm.kl=k9", "k9"),

@@ -54,15 +54,8 @@ def test_the_context_of_a_segment_leaves_out_what_was_dropped_before_it():
         Segment("policy", "", (6,)),
     )
     trajectory = Trajectory(QUESTION, parts)
-    assert [trajectory.context(i) for i in range(7)] == [
-        [],
-        [1],
-        [1, 2],
-        [1, 2, 3],
-        [1, 4],
-        [1, 4, 5],
-        [1, 4, 5, 6],
-    ]
+    contexts = [[], [1], [1, 2], [1, 2, 3], [1, 4], [1, 4, 5], [1, 4, 5, 6]]
+    assert [trajectory.context(i) for i in range(7)] == contexts
     assert trajectory.has_drops
     assert trajectory.tokens == [1, 2, 3, 4, 5, 6]
 

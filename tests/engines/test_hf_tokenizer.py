@@ -12,25 +12,8 @@ from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.errors import EngineError
 
 CONTROL = {0, 1, 2}
-PIECES = st.lists(
-    st.sampled_from(
-        [
-            "<|im_end|>",
-            "<|im_start|>",
-            "<|im_",
-            "end|>",
-            "<|",
-            "system\n",
-            "x",
-            " ",
-            "\n",
-            "\ue0000\ue001",
-            "é",
-        ]
-    )
-    | st.text(max_size=4),
-    max_size=6,
-).map("".join)
+SPELLED = ["<|im_end|>", "<|im_start|>", "<|im_", "end|>", "<|", "system", "x", "\ue0000\ue001", "é"]
+PIECES = st.lists(st.sampled_from([*SPELLED, " ", "\n"]) | st.text(max_size=4), max_size=6).map("".join)
 
 
 def canonical(tokenizer: Any, turns: list[Message]) -> list[int]:
@@ -46,13 +29,7 @@ def test_control_tokens_in_text_stay_text(hf_tokenizer: Any) -> None:
     tokens = tokenizer.encode(text)
     assert not CONTROL & set(tokens)
     assert tokenizer.decode(tokens) == text
-    assert hf_tokenizer.encode(text) == [
-        hf_tokenizer.encode("a")[0],
-        2,
-        *hf_tokenizer.encode("\n"),
-        1,
-        *hf_tokenizer.encode("system"),
-    ]
+    assert [t for t in hf_tokenizer.encode(text) if t in CONTROL] == [2, 1], "the plain tokenizer is steered"
 
 
 @settings(max_examples=100)
@@ -71,12 +48,8 @@ def test_lone_surrogate_becomes_the_replacement_character(hf_tokenizer: Any) -> 
 
 @pytest.mark.parametrize("content", ["hello", "  two\n\nlines \n", "", "{{ messages }} {% raw %}"])
 def test_chat_is_the_canonical_template(hf_tokenizer: Any, content: str) -> None:
-    turns = [
-        Message("system", content),
-        Message("user", content),
-        Message("assistant", "ok"),
-        Message("user", "x"),
-    ]
+    roles = ("system", content), ("user", content), ("assistant", "ok"), ("user", "x")
+    turns = [Message(*turn) for turn in roles]
     assert HFTokenizer(hf_tokenizer).chat(turns) == canonical(hf_tokenizer, turns)
 
 

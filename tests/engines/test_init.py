@@ -8,7 +8,7 @@ import pytest
 
 from sleuth.engines import ENGINES, open_engine
 from sleuth.engines.base import Engine
-from sleuth.errors import ConfigError, EngineError
+from sleuth.errors import ConfigError
 
 
 @pytest.mark.parametrize("target", ENGINES.values())
@@ -23,20 +23,10 @@ def test_open_scripted() -> None:
         open_engine("scripted")
 
 
-@pytest.mark.parametrize("spec", ["openai:", "openai:http://x", "openai:#m", "openai"])
-def test_malformed_endpoint(spec: str) -> None:
-    with pytest.raises(ConfigError, match="openai:<base_url>#<model>"):
+@pytest.mark.parametrize("spec", ["openai:", "openai:http://x", "openai:#m", "openai", " "])
+def test_a_spec_that_names_no_model(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"openai:<base_url>#<model>|empty"):
         open_engine(spec)
-
-
-def test_empty_name() -> None:
-    with pytest.raises(ConfigError, match="empty"):
-        open_engine(" ")
-
-
-def test_missing_folder() -> None:
-    with pytest.raises(EngineError, match=r"no model folder './nowhere'"):
-        open_engine("./nowhere")
 
 
 def test_importing_the_room_loads_nothing_heavy() -> None:

@@ -18,7 +18,6 @@ from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.lanes import TURNS, Lanes, Ticket
 from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
-from sleuth.engines.turn import Turn
 
 SAMPLING = Sampling(10, 1.0, stop=("e", "a"))
 COUNT = 14
@@ -98,17 +97,17 @@ def test_tokens_depend_on_neither_lanes_nor_budget_nor_order(
     assert budget < 1000 or held <= budget * threads
 
 
-def test_plain_calls_give_what_coroutines_give(engine: TransformersEngine, threads: int) -> None:
+def test_plain_calls_equal_coroutines_inside_a_running_event_loop_too(
+    engine: TransformersEngine, threads: int
+) -> None:
     requests = [Request(prompt(key), key) for key in range(COUNT)]
-    found = [completions[0].tokens for completions in play(engine).values()]
-    assert [c.tokens for c in engine.generate(requests, SAMPLING)] == found
+    expected = [completions[0].tokens for completions in play(engine).values()]
 
+    async def notebook() -> list[Completion]:
+        return engine.generate(requests, SAMPLING)
 
-def test_plain_calls_work_inside_a_running_event_loop(engine: TransformersEngine) -> None:
-    async def notebook() -> tuple[int, int]:
-        return len(engine.generate([Request(prompt(0))], SAMPLING)), len(play(engine, range(2)))
-
-    assert asyncio.run(notebook()) == (1, 2)
+    assert [c.tokens for c in asyncio.run(notebook())] == expected
+    assert [c.tokens for c in engine.generate(requests, SAMPLING)] == expected
 
 
 def test_the_next_turn_is_decoded_where_its_prefix_is_cached(
@@ -123,8 +122,8 @@ def test_the_next_turn_is_decoded_where_its_prefix_is_cached(
         assert len(holders) == 1
 
 
-def turns(count: int) -> list[Turn]:
-    return [Turn(Request([key]), SAMPLING, 99, lambda tokens: "") for key in range(count)]
+def turns(count: int) -> list[Ticket]:
+    return [Ticket(Request([key]), SAMPLING, 99, lambda tokens: "") for key in range(count)]
 
 
 class Idle:
@@ -146,16 +145,12 @@ def test_neighbours_stay_together(count: int) -> None:
 
 
 def test_calls_with_other_settings_share_the_batch(engine: TransformersEngine) -> None:
-    async def mixed() -> list[list[Completion]]:
-        settings = [Sampling(6, 0.0), Sampling(9, 1.0), Sampling(4, 0.7, 0.9)]
-        return await asyncio.gather(
-            *(episode(engine, key, sampling) for key, sampling in enumerate(settings))
-        )
+    settings = [Sampling(6, 0.0), Sampling(9, 1.0), Sampling(4, 0.7, 0.9)]
 
-    apart = [
-        run(episode(engine, key, s))
-        for key, s in enumerate([Sampling(6, 0.0), Sampling(9, 1.0), Sampling(4, 0.7, 0.9)])
-    ]
+    async def mixed() -> list[list[Completion]]:
+        return await asyncio.gather(*(episode(engine, key, each) for key, each in enumerate(settings)))
+
+    apart = [run(episode(engine, key, each)) for key, each in enumerate(settings)]
     assert [[c.tokens for c in each] for each in run(mixed())] == [[c.tokens for c in each] for each in apart]
 
 
@@ -190,7 +185,7 @@ def test_a_cancelled_call_frees_its_slot(engine: TransformersEngine) -> None:
     assert engine._lanes is not None
     engine._lanes.wait_until_idle()
     assert 0 < len(passes) < 60
-    assert not any(lane.tickets for lane in engine._lanes.lanes)
+    assert not any(lane.unfinished for lane in engine._lanes.lanes)
 
 
 def test_an_interrupt_stops_every_lane_at_its_next_step(engine: TransformersEngine, threads: int) -> None:
@@ -250,9 +245,9 @@ def test_slow_callers_do_not_delay_decoding(engine: TransformersEngine) -> None:
 def test_tickets_of_a_closed_event_loop_are_dropped(engine: TransformersEngine) -> None:
     decoders(engine)
     loop = asyncio.new_event_loop()
-    ticket = Ticket(engine._turn(Request(prompt(0)), SAMPLING), loop)
+    turn = engine._turn(Request(prompt(0)), SAMPLING, loop)
     loop.close()
     assert engine._lanes is not None
-    engine._lanes.submit([ticket])
+    engine._lanes.submit([turn])
     engine._lanes.wait_until_idle()
     assert len(play(engine)) == COUNT

@@ -38,14 +38,12 @@ def test_damaged_folder_is_a_one_line_error(folder: Path, file: str, content: by
     assert "\n" not in str(caught.value)
 
 
-def test_folder_without_a_model(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match=r"no config.json in model folder"):
-        load_model(str(tmp_path))
-
-
-@pytest.mark.parametrize("name", ["/no/such/folder", "./nor/this", "~/nor/that", "a/b/c"])
-def test_missing_folder(name: str) -> None:
-    with pytest.raises(EngineError, match="no model folder"):
+@pytest.mark.parametrize("name", ["/no/such/folder", "./nor/this", "~/nor/that", "a/b/c", "."])
+def test_a_folder_that_is_missing_or_holds_no_model(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(EngineError, match=r"no model folder|no config.json in model folder"):
         load_model(name)
 
 

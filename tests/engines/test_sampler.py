@@ -38,12 +38,10 @@ def test_top_p_keeps_the_fewest_tokens_that_reach_it(u: float, token: int) -> No
     assert draw(PROBS, u, top_p=0.7) == token
 
 
-def test_top_p_equal_probabilities_at_the_edge_all_stay() -> None:
+def test_top_p_at_its_edges() -> None:
+    # Equal probabilities at the edge all stay.
     assert draw(PROBS, 0.55, top_p=0.8) == 1
     assert draw(PROBS, 1 - 2**-53, top_p=0.8) == 3
-
-
-def test_tiny_top_p_is_greedy() -> None:
     assert draw(PROBS, 0.999, top_p=1e-9) == 0
 
 

@@ -29,14 +29,11 @@ def test_byte_tokenizer_lone_surrogates_and_control_ids() -> None:
         tokenizer.chat([Message("tool", "x")])
 
 
-def test_reply_follows_the_assistant_turns_of_each_request() -> None:
+def test_a_reply_follows_the_assistant_turns_or_the_number_of_requests() -> None:
     engine = ScriptedEngine(["one", "two"])
     first = Request([1], messages=(Message("user", "q"),))
     later = Request([1], messages=(Message("user", "q"), Message("assistant", "one"), Message("user", "r")))
     assert [c.text for c in engine.generate([later, first, later], Sampling())] == ["two", "one", "two"]
-
-
-def test_reply_counts_requests_where_there_are_no_messages() -> None:
     engine = ScriptedEngine(["one", "two"])
     assert [c.text for c in engine.generate([Request([1]), Request([1])], Sampling())] == ["one", "two"]
     with pytest.raises(EngineError, match="2 replies but turn 3"):
@@ -71,11 +68,6 @@ def test_stop_string_limit_context_and_eos() -> None:
     assert engine.generate([request], Sampling())[0].tokens[-1] == 256
 
 
-def test_empty_reply() -> None:
-    (completion,) = ScriptedEngine([""]).generate([Request([1])], Sampling())
-    assert (completion.tokens, completion.text, completion.ends, completion.stop) == ((), "", (), "eos")
-
-
 def test_real_tokenizer_and_its_ends(hf_tokenizer: Any) -> None:
     text = "<answer>Zürich 東京</answer>"
     engine = ScriptedEngine([text], HFTokenizer(hf_tokenizer), eos=2)
@@ -86,6 +78,8 @@ def test_real_tokenizer_and_its_ends(hf_tokenizer: Any) -> None:
     assert "".join(pieces) == text
 
 
-def test_one_string_is_not_a_list_of_replies() -> None:
+def test_empty_replies_and_one_string() -> None:
+    (completion,) = ScriptedEngine([""]).generate([Request([1])], Sampling())
+    assert (completion.tokens, completion.text, completion.ends, completion.stop) == ((), "", (), "eos")
     with pytest.raises(EngineError, match="not one string"):
         ScriptedEngine("hello")

@@ -20,14 +20,6 @@ def test_converted_copy_is_used_as_it_is(tmp_path: Path, monkeypatch: pytest.Mon
     assert smollm2.find_or_convert() == folder
 
 
-def test_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("SLEUTH_CACHE", raising=False)
-    assert smollm2.cache_folder() == tmp_path / ".cache" / "sleuth"
-    monkeypatch.setenv("SLEUTH_CACHE", "~/elsewhere")
-    assert smollm2.cache_folder() == tmp_path / "elsewhere"
-
-
 def test_missing_weights_name_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLEUTH_CACHE", str(tmp_path))
     monkeypatch.setattr(smollm2, "_FILE", "not-there.gguf")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,15 +31,6 @@ def is_batched(engine: TransformersEngine) -> bool:
     """Whether the engine decodes in slots, which it decides when it is first used."""
     engine.generate([], GREEDY)
     return engine._is_batched
-
-
-@pytest.fixture(autouse=True)
-def one_lane() -> Iterator[None]:
-    """One thread, so that all turns share one decoder."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def reference(model: Any, context: list[int], count: int) -> list[int]:
@@ -118,21 +109,12 @@ def test_model_whose_logits_differ_through_the_cache_falls_back(
     model = make_model()
     plain = model.forward
 
-    def ignores_positions(*args: Any, position_ids: Any = None, **kwargs: Any) -> Any:
-        return plain(*args, position_ids=None, **kwargs)
-
-    def forward(
-        input_ids: Any,
-        attention_mask: Any = None,
-        position_ids: Any = None,
-        past_key_values: Any = None,
-        **rest: Any,
+    def ignores_positions(
+        attention_mask: Any = None, position_ids: Any = None, past_key_values: Any = None, **rest: Any
     ) -> Any:
-        return ignores_positions(
-            input_ids=input_ids, attention_mask=attention_mask, past_key_values=past_key_values, **rest
-        )
+        return plain(attention_mask=attention_mask, past_key_values=past_key_values, **rest)
 
-    model.forward = forward
+    model.forward = ignores_positions
     engine = TransformersEngine(model, hf_tokenizer)
     with pytest.warns(UserWarning, match="one sequence at a time"):
         assert not is_batched(engine)
@@ -147,6 +129,7 @@ def test_a_sample_does_not_depend_on_its_neighbours(
     sampling = Sampling(sampling.max_new_tokens, sampling.temperature, sampling.top_p, stop=("e", "a"))
     together = TransformersEngine(llama, hf_tokenizer).generate(requests, sampling)
     assert len({len(c.tokens) for c in together}) > 2
+    assert sampling.temperature == 0 or len(set(texts(together[:4]))) > 2, "seeds differ"
     shuffled = random.Random(0).sample(requests, len(requests))
     engine = TransformersEngine(llama, hf_tokenizer)
     by_seed = {r.seed: c for r, c in zip(shuffled, engine.generate(shuffled, sampling), strict=True)}
@@ -156,13 +139,6 @@ def test_a_sample_does_not_depend_on_its_neighbours(
     for a, b in zip(alone, together, strict=True):
         assert a.logprobs == pytest.approx(b.logprobs, abs=1e-4)
         assert (a.text, a.ends, a.stop) == (b.text, b.ends, b.stop)
-
-
-def test_different_seeds_give_different_samples(llama: Any, hf_tokenizer: Any) -> None:
-    context = contexts(2)[0]
-    engine = TransformersEngine(llama, hf_tokenizer)
-    found = engine.generate([Request(context, seed) for seed in range(8)], Sampling(6, 2.0))
-    assert len({c.tokens for c in found}) > 4
 
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(0.0, 1.0), (1.0, 1.0), (0.6, 0.9)])
@@ -193,27 +169,6 @@ def test_slow_path_keeps_seeds_stops_and_logprobs(make_model: Callable[..., Any]
         table = torch.log_softmax(logits.double(), -1)[len(request.tokens) - 1 :]
         expected = [float(table[i, t]) for i, t in enumerate(completion.tokens)]
         assert completion.logprobs == pytest.approx(expected, abs=1e-4)
-
-
-def test_interrupted_call_leaves_nothing_stale(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
-    requests = [Request(c) for c in contexts(2)]
-    expected = engine.generate(requests, GREEDY)
-    decoder = slots(engine)
-    working, calls = decoder.forward, iter(range(99))
-
-    def breaks(*inputs: Any) -> Any:
-        if next(calls) == 3:
-            raise KeyboardInterrupt
-        return working(*inputs)
-
-    engine.release()
-    decoder.forward = breaks
-    with pytest.raises(KeyboardInterrupt):
-        engine.generate(requests, GREEDY)
-    assert decoder.cache.slots == 0
-    decoder.forward = working
-    assert texts(engine.generate(requests, GREEDY)) == texts(expected)
 
 
 def test_shared_prefixes_are_computed_once(llama: Any, hf_tokenizer: Any) -> None:
@@ -322,12 +277,6 @@ def test_a_weight_sync_makes_cached_contexts_unusable(
     assert texts(after) != texts(before)
 
 
-def test_asking_the_same_again_gives_the_same(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
-    requests = [Request(c, i) for i, c in enumerate(contexts(12))]
-    assert texts(engine.generate(requests, Sampling(8))) == texts(engine.generate(requests, Sampling(8)))
-
-
 def test_context_inside_another_context(llama: Any, hf_tokenizer: Any) -> None:
     long = contexts(13)[0]
     requests = [Request(long), Request(long[:30]), Request(long[:1]), Request(long)]
@@ -341,17 +290,9 @@ def test_context_limit(llama: Any, hf_tokenizer: Any) -> None:
     engine = TransformersEngine(llama, hf_tokenizer, context_length=50)
     lengths = (49, 50, 51, 45, 40)
     found = engine.generate([Request([7] * n) for n in lengths], Sampling(8, 0))
-    assert [(len(c.tokens), c.stop) for c in found[:4]] == [
-        (1, "context"),
-        (0, "context"),
-        (0, "context"),
-        (5, "context"),
-    ]
-    assert (len(found[4].tokens), found[4].stop) == (8, "length")
+    assert [len(c.tokens) for c in found] == [1, 0, 0, 5, 8]
+    assert [c.stop for c in found] == ["context"] * 4 + ["length"]
     assert found[1] == Completion((), (), "", (), "context")
-
-
-def test_context_length_is_never_more_than_the_model_has(llama: Any, hf_tokenizer: Any) -> None:
     assert TransformersEngine(llama, hf_tokenizer).context_length == 256
     assert TransformersEngine(llama, hf_tokenizer, context_length=9999).context_length == 256
     with pytest.raises(EngineError, match="at least 1, not 0"):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,44 +77,33 @@ def test_a_damaged_later_one_never_pushes_out_a_good_one(tmp_path: Path) -> None
     assert [p.name for p in tmp_path.iterdir()] == ["step-000015"]
 
 
-KILLED = """
-import os, pathlib, signal, sys
-import torch
-from sleuth.training.runs import checkpoint
+@pytest.mark.parametrize(
+    ("point", "count", "expected"),
+    [
+        ("sleuth.training.runs.checkpoint:save_file", 2, 1),
+        ("pathlib:Path.write_bytes", 1, 1),
+        ("pathlib:Path.write_bytes", 2, 1),
+        ("sleuth.training.runs.checkpoint:_sync", 1, 1),
+        ("pathlib:Path.rename", 1, 1),
+        ("sleuth.training.runs.checkpoint:_prune", 1, 2),
+    ],
+)
+def test_a_kill_at_any_point_leaves_a_complete_checkpoint(
+    toy: Any, tmp_path: Path, point: str, count: int, expected: int
+) -> None:
+    save(tmp_path, 1)
 
-folder, name, count = pathlib.Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-checkpoint.save_checkpoint(folder, 1, {"policy": {"w": torch.ones(3)}, "optimiser": {"m": torch.ones(3)}}, {})
-owner = checkpoint if hasattr(checkpoint, name) else pathlib.Path
-original, calls = getattr(owner, name), 0
+    def killed() -> None:
+        toy.kill_at(point, count)
+        save(tmp_path, 2)
 
-def deadly(*args, **kwargs):
-    global calls
-    calls += 1
-    if calls == count:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return original(*args, **kwargs)
-
-setattr(owner, name, deadly)
-checkpoint.save_checkpoint(folder, 2, {"policy": {"w": torch.zeros(3)}, "optimiser": {"m": torch.ones(3)}}, {})
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_a_kill_at_any_point_leaves_a_complete_checkpoint(tmp_path: Path) -> None:
-    points = [("save_file", 1, 1), ("save_file", 2, 1), ("write_bytes", 1, 1), ("write_bytes", 2, 1)]
-    points += [("_sync", 1, 1), ("rename", 1, 1), ("_prune", 1, 2)]
-    started = []
-    for i, (name, count, _) in enumerate(points):
-        arguments = [sys.executable, "-c", KILLED, str(tmp_path / str(i)), name, str(count)]
-        started.append(subprocess.Popen(arguments, env=os.environ | {"OMP_NUM_THREADS": "1"}))
-    for i, (_, _, expected) in enumerate(points):
-        assert started[i].wait(60) == -signal.SIGKILL
-        lines: list[str] = []
-        loaded = latest_checkpoint(tmp_path / str(i), lines.append)
-        assert loaded is not None
-        assert (loaded.step, lines) == (expected, [])
-        save(tmp_path / str(i), 3, keep=1)
-        assert [p.name for p in (tmp_path / str(i)).iterdir()] == ["step-000003"]
+    assert toy.in_child(killed) == -signal.SIGKILL
+    lines: list[str] = []
+    loaded = latest_checkpoint(tmp_path, lines.append)
+    assert loaded is not None
+    assert (loaded.step, lines) == (expected, [])
+    save(tmp_path, 3, keep=1)
+    assert [p.name for p in tmp_path.iterdir()] == ["step-000003"]
 
 
 def test_a_disk_that_refuses_is_one_clear_error(tmp_path: Path) -> None:
@@ -125,29 +112,14 @@ def test_a_disk_that_refuses_is_one_clear_error(tmp_path: Path) -> None:
         save(tmp_path / "file", 1)
 
 
-def test_shared_memory_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
-    weight = torch.ones(3)
-    save(tmp_path, 1)
-    with pytest.raises((TrainingError, RuntimeError)):
-        save_checkpoint(tmp_path, 2, {"policy": {"a": weight, "b": weight}}, {})
-    loaded = latest_checkpoint(tmp_path)
-    assert loaded is not None
-    assert loaded.step == 1
-
-
 def test_restored_random_generators_draw_the_same_numbers(tmp_path: Path) -> None:
     np.random.normal()  # leaves a cached second normal
     random.gauss(0, 1)
     save_checkpoint(tmp_path, 1, {}, {"random": capture_random()})
 
     def draw() -> list[float]:
-        return [
-            random.random(),
-            random.gauss(0, 1),
-            np.random.normal(),
-            np.random.rand(),
-            torch.rand(1).item(),
-        ]
+        drawn = random.random(), random.gauss(0, 1), np.random.normal(), np.random.rand()
+        return [*drawn, torch.rand(1).item()]
 
     expected = draw()
     loaded = latest_checkpoint(tmp_path)

@@ -55,16 +55,8 @@ def test_a_reference_costs_a_pass_and_a_copy(toy: Any) -> None:
     held = forecast(plan(toy), GRPO(group_size=4, beta=0.1), Learner(10**9, 10**9, 1e12))
     assert held.memory_gb - free.memory_gb == pytest.approx(4.0)
     assert held.most.hours > free.most.hours
-
-
-def test_adapters_and_checkpointing_save_memory(toy: Any) -> None:
-    algorithm = GRPO(group_size=4)
-    full = forecast(plan(toy), algorithm, Learner(10**8, 10**8, 1e12)).memory_gb
-    assert forecast(plan(toy), algorithm, Learner(10**8, 10**6, 1e12)).memory_gb < full - 1
-    assert (
-        forecast(plan(toy, gradient_checkpointing=True), algorithm, Learner(10**8, 10**8, 1e12)).memory_gb
-        < full
-    )
+    adapters = forecast(plan(toy), GRPO(group_size=4, beta=0.0), Learner(10**9, 10**6, 1e12))
+    assert free.memory_gb - adapters.memory_gb == pytest.approx(12, abs=0.1)  # gradients and moments
 
 
 def test_the_line_reads_well() -> None:

@@ -50,11 +50,8 @@ def test_a_backtrack_gives_a_row_for_each_context():
         # The dropped search is gone; the turn that dropped it is context, not trained again.
         Row(3, (1, 2, 6, 7, 8, 9), (5,), 3),
     ]
-
-
-def test_a_backtrack_at_the_end_gives_one_row():
-    cut = Trajectory(BACKTRACKED.question, BACKTRACKED.segments[:4])
-    assert rows_of(0, cut) == [Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))]
+    at_the_end = Trajectory(BACKTRACKED.question, BACKTRACKED.segments[:4])
+    assert rows_of(0, at_the_end) == [Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))]
 
 
 def test_groups_share_their_own_prompt():
@@ -83,18 +80,9 @@ def test_no_policy_token_is_shared():
     assert drawn(rows) == [(20, [[0, 1]])]
 
 
-def test_sharing_can_be_switched_off():
-    rows = [made(i, "a" * 20, "b" * i) for i in range(1, 4)]
-    assert drawn(rows, share_prefix=False) == [(0, [[1, 2, 3]])]
-
-
 def test_unlike_lengths_are_not_padded_to_one_another():
     rows = [made(0, "a" * 60, "b" * 400), made(1, "a" * 60, "c" * 390), made(2, "a" * 60, "d" * 50)]
     assert drawn(rows) == [(60, [[0, 1], [2]])]
-
-
-def test_nothing_to_plan():
-    assert plan([], 100) == []
 
 
 prompts = st.sampled_from(["a" * 30, "a" * 30 + "b" * 20, "a" * 9, "c" * 12, "cd"])

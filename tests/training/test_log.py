@@ -29,15 +29,6 @@ def quiet() -> Console:
     return Console(file=io.StringIO())
 
 
-def test_rows_are_on_disk_as_soon_as_written(tmp_path: Path) -> None:
-    with RunLog(tmp_path / "a" / "run", console=quiet()) as log:
-        log.begin("train", 3)
-        log.write(1, {"update/loss": 0.5, "update/kl": float("nan"), "x/y": float("-inf")})
-        assert rows(log.folder) == [
-            {"phase": "train", "step": 1, "update/loss": 0.5, "update/kl": None, "x/y": None}
-        ]
-
-
 def test_a_resumed_phase_cuts_only_its_own_later_rows(tmp_path: Path) -> None:
     with RunLog(tmp_path, console=quiet()) as log:
         for phase in ("warm_start", "train"):
@@ -88,11 +79,6 @@ def test_a_second_writer_is_refused_with_the_id_of_the_first(tmp_path: Path) -> 
         assert console.file.getvalue() == ""  # type: ignore[attr-defined]
 
 
-def test_the_same_process_cannot_open_a_folder_twice(tmp_path: Path) -> None:
-    with RunLog(tmp_path, console=quiet()), pytest.raises(BusyError, match="being written"):
-        RunLog(tmp_path, console=quiet())
-
-
 def test_a_folder_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "run" / "metrics.jsonl").mkdir(parents=True)
@@ -124,6 +110,7 @@ def test_sinks_get_finite_figures_with_the_phase_in_the_name(tmp_path: Path) -> 
         log.write(1, {"update/loss": 1.0})
         log.begin("train", 1)
         log.write(1, {"update/loss": 2.0, "update/kl": float("nan")})
+        assert rows(tmp_path)[1] == {"phase": "train", "step": 1, "update/loss": 2.0, "update/kl": None}
     assert sink.events == [
         ("open", tmp_path, {"name": "x"}),
         (1, {"warm_start/update/loss": 1.0}),
@@ -174,11 +161,8 @@ def test_a_terminal_shows_a_bar_with_the_activity(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
     with RunLog(tmp_path, console=console) as log:
         log.begin("train", 2)
-        log.write(1, {"reward/total": 0.25})
         log.activity("rolling out 3/8")
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "reward 0.25" in text
-    assert "rolling out 3/8" in text
+    assert "rolling out 3/8" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["trackio", "wandb"])

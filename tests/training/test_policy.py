@@ -71,32 +71,20 @@ def test_a_state_of_another_model_is_refused():
         tiny().load_state(tiny(4).state())
 
 
-def test_lora_trains_adapters_only():
-    policy = tiny(4)
-    assert all("lora" in name for name in policy.trainable())
-    assert sum(p.numel() for p in policy.trainable_parameters()) < sum(
-        p.numel() for p in tiny().trainable_parameters()
-    )
-
-
 @pytest.mark.parametrize("rank", [0, 4])
 def test_saved_model_computes_the_same(tmp_path: Path, rank: int):
     policy = tiny(rank)
+    assert {"lora" in name for name in policy.trainable()} == {bool(rank)}
     shake(policy)
+    before = {name: p.detach().clone() for name, p in policy.model.named_parameters()}
     policy.save(tmp_path / "model")
+    assert all(torch.equal(before[name], p) for name, p in policy.model.named_parameters())
     policy.save(tmp_path / "model")  # again: replaces the folder, leaves nothing else
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
     loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "model")
     ids = torch.tensor([[1, 2, 3, 4]])
     assert torch.allclose(loaded(ids).logits, policy.model(ids).logits, atol=1e-5)
     assert (tmp_path / "model" / "adapter").is_dir() == bool(rank)
-
-
-def test_bad_settings():
-    with pytest.raises(ConfigError, match="precision"):
-        Policy(LlamaForCausalLM(CONFIG), precision="float8")
-    with pytest.raises(ConfigError, match="lora_rank"):
-        Policy(LlamaForCausalLM(CONFIG), lora_rank=-1)
 
 
 def test_adapters_start_from_the_seed_and_leave_the_random_generator_alone():
@@ -139,12 +127,3 @@ def test_adapters_reload_on_the_model_they_came_from(tmp_path: Path):
     torch.manual_seed(0)
     loaded = PeftModel.from_pretrained(LlamaForCausalLM(CONFIG), tmp_path / "model" / "adapter")
     assert torch.allclose(loaded(torch.tensor([[1, 2, 3, 4]])).logits, before, atol=1e-6)
-
-
-@pytest.mark.parametrize("rank", [0, 4])
-def test_saving_changes_nothing(tmp_path: Path, rank: int):
-    policy = tiny(rank)
-    shake(policy)
-    before = {name: p.detach().clone() for name, p in policy.model.named_parameters()}
-    policy.save(tmp_path / "model")
-    assert all(torch.equal(before[name], p) for name, p in policy.model.named_parameters())

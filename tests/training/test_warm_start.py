@@ -45,6 +45,12 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in json.loads(line).items() if not k.startswith("time/")} for line in lines]
 
 
+def same(one: Any, other: Any) -> bool:
+    """Whether two policies have equal weights."""
+    pairs = zip(one.trainable_parameters(), other.trainable_parameters(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
 def test_it_fits_the_demonstrations(toy: Any, tmp_path: Path) -> None:
     result, _ = run(toy, tmp_path, gold(), warm_start_epochs=20)
     assert (result.steps, result.stopped) == (60, "done")  # ⌈10 / 4⌉ · 20
@@ -63,31 +69,21 @@ def test_a_stopped_warm_start_continues_with_the_identical_rows(toy: Any, tmp_pa
     second, resumed = run(toy, tmp_path / "cut", gold(), seed=1)
     assert second.steps == 9
     assert rows(tmp_path / "cut") == rows(tmp_path / "whole")
-    assert all(
-        torch.equal(a, b)
-        for a, b in zip(whole.trainable_parameters(), resumed.trainable_parameters(), strict=True)
-    )
+    assert same(whole, resumed)
 
 
 def test_a_complete_one_only_gives_its_weights_back(toy: Any, tmp_path: Path) -> None:
     _, whole = run(toy, tmp_path, gold())
     result, again = run(toy, tmp_path, gold(), seed=1)
     assert (result.steps, result.figures) == (9, {})
-    assert all(
-        torch.equal(a, b)
-        for a, b in zip(whole.trainable_parameters(), again.trainable_parameters(), strict=True)
-    )
+    assert same(whole, again)
     assert len(list((tmp_path / "checkpoints" / "warm_start").iterdir())) == 1
 
 
 def test_no_epochs_change_nothing(toy: Any, tmp_path: Path) -> None:
     result, policy = run(toy, tmp_path, gold(), warm_start_epochs=0)
-    fresh, _ = toy.new_learner()
     assert (result.steps, result.stopped) == (0, "done")
-    assert all(
-        torch.equal(a, b)
-        for a, b in zip(fresh.trainable_parameters(), policy.trainable_parameters(), strict=True)
-    )
+    assert same(toy.new_learner()[0], policy)
 
 
 def test_empty_and_faulted_demonstrations_are_left_out(toy: Any, tmp_path: Path) -> None:

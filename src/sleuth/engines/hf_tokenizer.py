@@ -31,11 +31,6 @@ class HFTokenizer:
         longest_first = sorted(self._control, key=len, reverse=True)
         self._splitter = re.compile("(" + "|".join(map(re.escape, longest_first)) + ")")
 
-    @property
-    def vocab_size(self) -> int:
-        """Number of token ids, added tokens included."""
-        return len(self.hf)
-
     def encode(self, text: str) -> list[int]:
         """Tokens of plain text: no control ids, no added start token; lone surrogates become U+FFFD."""
         ids: list[int] = self.hf.encode(
@@ -85,7 +80,9 @@ class HFTokenizer:
         # own. A content's outer spaces stay around its placeholder, since some templates strip them.
         contents = [valid_unicode(m.content) for m in messages]
         placeholders = [_placeholder(i, content) for i, content in enumerate(contents)]
-        rendered = self._render([Message(m.role, s) for m, s in zip(messages, placeholders, strict=True)])
+        rendered = self._render(
+            [{"role": m.role, "content": s} for m, s in zip(messages, placeholders, strict=True)]
+        )
         missing = [i for i, c in enumerate(contents) if c.strip() and _mark(i) not in rendered]
         if missing:
             raise EngineError(f"the chat template leaves out turn {missing[0]} ({messages[missing[0]].role})")
@@ -107,23 +104,17 @@ class HFTokenizer:
             tokens += [control_id, *self.encode(text)]
         return tokens
 
-    def _render(self, messages: Sequence[Message]) -> str:
+    def _render(self, turns: list[dict[str, str]]) -> str:
         from jinja2.exceptions import TemplateError
 
-        turns = [m._asdict() for m in messages]
         try:
-            return self._apply(turns)
+            text: str = self.hf.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
         except TemplateError as error:
-            if len(turns) < 2 or turns[0]["role"] != "system" or turns[1]["role"] != "user":
+            if [turn["role"] for turn in turns[:2]] != ["system", "user"]:
                 raise EngineError(f"the model's chat template refused these turns: {error}") from error
-        merged = {"role": "user", "content": f"{turns[0]['content']}\n\n{turns[1]['content']}"}
-        try:
-            return self._apply([merged, *turns[2:]])
-        except TemplateError as error:
-            raise EngineError(f"the model's chat template refused these turns: {error}") from error
-
-    def _apply(self, turns: list[dict[str, str]]) -> str:
-        text: str = self.hf.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+            # Templates without a system role get its content as the start of the user's.
+            merged = {"role": "user", "content": f"{turns[0]['content']}\n\n{turns[1]['content']}"}
+            return self._render([merged, *turns[2:]])
         return text
 
     def _start(self) -> list[int]:

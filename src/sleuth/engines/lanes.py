@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -30,19 +30,19 @@ RECENT = 256
 class Decoder(Protocol):
     """Brings turns to their stop."""
 
-    def run(self, take: Callable[[], Sequence[Turn]], give: Callable[[Sequence[Turn]], None]) -> None:
-        """Decode until `take` has no more turns; `give` receives those that have stopped."""
+    def run(self, take: Callable[[], Sequence[Any]], give: Callable[[Sequence[Any]], None]) -> None:
+        """Decode Turns until `take` has no more turns; `give` receives those that have stopped."""
 
     def clear(self) -> None:
         """Free all cached contexts."""
 
 
-class Ticket:
-    """A turn and the future that waits for its completion."""
+class Ticket(Turn):
+    """A turn with the future that waits for its completion."""
 
-    def __init__(self, turn: Turn, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """`loop`: the event loop of the coroutine that waits; None if a thread does."""
-        self.turn = turn
+    def __init__(self, *turn: Any, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """`turn`: the arguments of Turn. `loop`: that of the coroutine that waits; None if a thread waits."""
+        super().__init__(*turn)
         self.loop = loop
         self.future: asyncio.Future[Completion] | Future[Completion]
         self.future = loop.create_future() if loop else Future()
@@ -54,20 +54,19 @@ class Ticket:
         if error is not None:
             self.future.set_exception(error)
         else:
-            self.future.set_result(self.turn.completion())
+            self.future.set_result(self.completion())
 
 
 class Lane:
-    """One decoder and the turns that wait for it. Its fields are guarded by the lock of Lanes."""
+    """One decoder and its turns. The fields are guarded by the lock of Lanes."""
 
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder
-        self.inbox: list[Turn] = []
-        self.tickets: dict[int, Ticket] = {}
-        """Tickets of every unfinished turn, by id(turn)."""
+        self.inbox: list[Ticket] = []
+        self.unfinished: set[Ticket] = set()
         self.is_running = False
         self.last: list[Ticket] = []
-        """Tickets that stopped when nothing else was left; resolved once the lane is idle."""
+        """Turns that stopped when nothing else was left; resolved once the lane is idle."""
 
 
 class Lanes:
@@ -94,14 +93,12 @@ class Lanes:
         self._pool = ThreadPoolExecutor(len(self.lanes), "lane")
         self._recent: dict[int, tuple[list[int], Lane]] = {}
 
-    def submit(self, tickets: Sequence[Ticket]) -> None:
-        """Start decoding the turns of all tickets."""
+    def submit(self, turns: Sequence[Ticket]) -> None:
+        """Start decoding all turns."""
         with self._lock:
-            for lane, share in self._divide([ticket.turn for ticket in tickets]):
+            for lane, share in self._divide(turns):
                 lane.inbox += share
-            by_turn = {id(ticket.turn): ticket for ticket in tickets}
-            for lane in self.lanes:
-                lane.tickets |= {id(turn): by_turn[id(turn)] for turn in lane.inbox if id(turn) in by_turn}
+                lane.unfinished.update(share)
                 if lane.inbox and not lane.is_running:
                     self._start(lane)
 
@@ -121,20 +118,20 @@ class Lanes:
     def _busy(self) -> int:
         return sum(lane.is_running for lane in self.lanes)
 
-    def _divide(self, turns: Sequence[Turn]) -> list[tuple[Lane, Sequence[Turn]]]:
+    def _divide(self, turns: Sequence[Ticket]) -> list[tuple[Lane, Sequence[Ticket]]]:
         """Turns by lane: where their prefix is cached, else in equal runs of neighbours.
 
         Neighbours stay together, so that the samples of one question share their prompt.
         """
-        placed = [(lane, [turn]) for turn in turns if (lane := self._home(turn))]
-        fresh = [turn for turn in turns if not any(turn is own[0] for _, own in placed)]
-        lanes = sorted(self.lanes, key=lambda lane: len(lane.tickets))
+        homes = [(turn, self._home(turn)) for turn in turns]
+        fresh = [turn for turn, lane in homes if lane is None]
+        lanes = sorted(self.lanes, key=lambda lane: len(lane.unfinished))
         count = min(len(lanes), max(1, len(fresh) // TURNS))
         ends = [len(fresh) * lane // count for lane in range(count + 1)]
         shares = (fresh[start:end] for start, end in pairwise(ends))
-        return [*placed, *zip(lanes[:count], shares, strict=True)]
+        return [*((lane, [turn]) for turn, lane in homes if lane), *zip(lanes, shares, strict=False)]
 
-    def _home(self, turn: Turn) -> Lane | None:
+    def _home(self, turn: Ticket) -> Lane | None:
         """The lane that decoded the longest recent context this one continues."""
         found = [
             (len(tokens), key)
@@ -160,10 +157,10 @@ class Lanes:
                 lane.decoder.clear()
                 error = raised
             with self._lock:
-                left = list(lane.tickets.values()) if error else []
+                left = list(lane.unfinished) if error else []
                 if error:
                     lane.inbox.clear()
-                    lane.tickets.clear()
+                    lane.unfinished.clear()
                 finished = not lane.inbox
                 if finished:
                     lane.is_running = False
@@ -176,7 +173,7 @@ class Lanes:
             if finished:
                 return
 
-    def _take(self, lane: Lane) -> Sequence[Turn]:
+    def _take(self, lane: Lane) -> Sequence[Ticket]:
         with self._lock:
             taken, lane.inbox = lane.inbox, []
             last, lane.last = (lane.last, []) if taken else ([], lane.last)
@@ -185,30 +182,29 @@ class Lanes:
         deliver(last, None)
         return taken
 
-    def _give(self, lane: Lane, turns: Sequence[Turn]) -> None:
+    def _give(self, lane: Lane, turns: Sequence[Ticket]) -> None:
         with self._lock:
-            tickets = [lane.tickets.pop(id(turn)) for turn in turns]
-            for turn in turns:
-                if len(self.lanes) > 1:
-                    self._recent[id(turn)] = turn.tokens, lane
+            lane.unfinished.difference_update(turns)
+            if len(self.lanes) > 1:
+                self._recent |= {id(turn): (turn.tokens, lane) for turn in turns}
             while len(self._recent) > RECENT:
                 del self._recent[next(iter(self._recent))]
-            if not lane.tickets:
+            if not lane.unfinished:
                 # The caller may train the model next, so it waits until the lane has left it.
-                lane.last += tickets
+                lane.last += turns
                 return
-        deliver(tickets, None)
+        deliver(turns, None)
 
 
-def deliver(tickets: Sequence[Ticket], error: BaseException | None) -> None:
-    """Resolve tickets, those of one event loop in one call, so that its coroutines continue together."""
+def deliver(turns: Sequence[Ticket], error: BaseException | None) -> None:
+    """Resolve turns, those of one event loop in one call, so that its coroutines continue together."""
     by_loop: dict[asyncio.AbstractEventLoop | None, list[Ticket]] = defaultdict(list)
-    for ticket in tickets:
-        by_loop[ticket.loop].append(ticket)
+    for turn in turns:
+        by_loop[turn.loop].append(turn)
 
     def resolve(own: Sequence[Ticket]) -> None:
-        for ticket in own:
-            ticket.resolve(error)
+        for turn in own:
+            turn.resolve(error)
 
     for loop, own in by_loop.items():
         if loop is None:

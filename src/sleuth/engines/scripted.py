@@ -22,7 +22,6 @@ class ByteTokenizer:
     decode(encode(t)) == t for every t that UTF-8 can hold; a lone surrogate comes back as U+FFFD.
     """
 
-    vocab_size = 262
     eos_id = 256
     turn_end_id = 257
     role_ids = {"system": 258, "user": 259, "assistant": 260}  # noqa: RUF012 - read only
@@ -74,9 +73,6 @@ class ScriptedEngine(Engine):
 
     async def sample(self, request: Request, sampling: Sampling) -> Completion:
         """The scripted reply; `sampling` matters only for its limits and stops."""
-        return self._answer(request, sampling)
-
-    def _answer(self, request: Request, sampling: Sampling) -> Completion:
         turn = sum(m.role == "assistant" for m in request.messages) if request.messages else self._answered
         self._answered += 1
         eos = () if self.eos is None else (self.eos,)

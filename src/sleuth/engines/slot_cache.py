@@ -31,11 +31,10 @@ class Window:
     def to(self, device: torch.device) -> Window:
         """The same window with its indices on a device."""
 
-        def pair(indices: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-            return indices[0].to(device), indices[1].to(device)
-
         rows = self.rows.to(device) if isinstance(self.rows, Tensor) else self.rows
-        return Window(rows, self.length, pair(self.cells), self.source and pair(self.source))
+        slot, place = (index.to(device) for index in self.cells)
+        source = self.source and (self.source[0].to(device), self.source[1].to(device))
+        return Window(rows, self.length, (slot, place), source)
 
 
 class SlotCache(Cache):  # type: ignore[misc]
@@ -81,23 +80,17 @@ class SlotCache(Cache):  # type: ignore[misc]
         """Length of the longest context in the window; rows differ, so models must be given position_ids."""
         return self.window.length if self.window else 0
 
-    def reserve(self, slots: int, capacity: int) -> None:
-        """Have at least so many slots of at least so many tokens; contents stay."""
-        slots, capacity = max(slots, self.slots), max(capacity, self.capacity)
-        if (slots, capacity) == (self.slots, self.capacity):
-            return
-        self.resize(list(range(self.slots)), slots, capacity)
-
     def resize(self, keep: list[int], slots: int, capacity: int) -> None:
         """Rebuild with `slots` slots of `capacity` tokens; the kept ones move to the front, in order."""
         longest = max((len(self.tokens[s]) for s in keep), default=0)
-        for stores in (self.keys, self.values):
-            for layer, old in enumerate(stores):
-                # Zeros, not uninitialised memory: 0 probability times NaN would still be NaN.
-                new = old.new_zeros((slots, old.shape[1], capacity, old.shape[3]))
-                if longest:
-                    new[: len(keep), :, :longest] = old[keep, :, :longest]
-                stores[layer] = new
+
+        def resized(old: Tensor) -> Tensor:
+            # Zeros, not uninitialised memory: 0 probability times NaN would still be NaN.
+            new = old.new_zeros((slots, old.shape[1], capacity, old.shape[3]))
+            new[: len(keep), :, :longest] = old[keep, :, :longest]
+            return new
+
+        self.keys, self.values = [resized(k) for k in self.keys], [resized(v) for v in self.values]
         self.tokens = [self.tokens[s] for s in keep] + [[] for _ in range(slots - len(keep))]
         self.used = [self.used[s] for s in keep] + [0] * (slots - len(keep))
         self.capacity = capacity
@@ -105,19 +98,17 @@ class SlotCache(Cache):  # type: ignore[misc]
     def swap(self, a: int, b: int) -> None:
         """Exchange two slots, contents and all; copies no more than the longer one holds."""
         length = max(len(self.tokens[a]), len(self.tokens[b]))
-        for stores in (self.keys, self.values):
-            for store in stores:
-                held = store[a, :, :length].clone()
-                store[a, :, :length] = store[b, :, :length]
-                store[b, :, :length] = held
+        for store in (*self.keys, *self.values):
+            held = store[a, :, :length].clone()
+            store[a, :, :length] = store[b, :, :length]
+            store[b, :, :length] = held
         self.tokens[a], self.tokens[b] = self.tokens[b], self.tokens[a]
         self.used[a], self.used[b] = self.used[b], self.used[a]
 
     def copy(self, source: int, targets: list[int], length: int) -> None:
         """Give the first `length` tokens of one slot to others, replacing what they held."""
-        for stores in (self.keys, self.values):
-            for store in stores:
-                store[targets, :, :length] = store[source, :, :length]
+        for store in (*self.keys, *self.values):
+            store[targets, :, :length] = store[source, :, :length]
         for target in targets:
             self.tokens[target] = self.tokens[source][:length]
 
@@ -135,11 +126,7 @@ class SlotCache(Cache):  # type: ignore[misc]
 
     def token_bytes(self) -> int:
         """Memory of one token's keys and values in all layers; 0 before the first forward pass."""
-        return sum(
-            store.shape[1] * store.shape[3] * store.element_size()
-            for stores in (self.keys, self.values)
-            for store in stores
-        )
+        return sum(s.shape[1] * s.shape[3] * s.element_size() for s in (*self.keys, *self.values))
 
     def _blank(self, like: Tensor) -> Tensor:
         heads, head_dim = like.shape[1], like.shape[3]

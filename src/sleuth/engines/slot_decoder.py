@@ -74,7 +74,7 @@ class SlotDecoder:
     def probe(self, first: Sequence[int], second: Sequence[int]) -> Tensor:
         """Logits [2, V] after two short contexts, computed in pieces through the cache; clears it."""
         self.clear()
-        self.cache.reserve(2, ROUND)
+        self.cache.resize([], 2, ROUND)
         self._extend([0], [first[:2]])
         # The last step has rows of different widths, as guesses make them.
         self._extend([0, 1], [first[2:-3], second[:-1]])

@@ -32,7 +32,6 @@ from sleuth.engines.single_decoder import SingleDecoder
 from sleuth.engines.slot_cache import SlotCache
 from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.suitability import FULL, SLIDING, config_window, mismatch, unsuited
-from sleuth.engines.turn import Turn
 from sleuth.errors import EngineError
 from sleuth.memory import give_back
 
@@ -104,29 +103,29 @@ class TransformersEngine(Engine):
 
     async def sample(self, request: Request, sampling: Sampling) -> Completion:
         """Continue one context; see Engine. Raises EngineError for a token the model does not have."""
-        ticket = Ticket(self._turn(request, sampling), asyncio.get_running_loop())
-        if ticket.turn.stop:
-            return ticket.turn.completion()
-        self._tick.add(ticket)
+        turn = self._turn(request, sampling, asyncio.get_running_loop())
+        if turn.stop:
+            return turn.completion()
+        self._tick.add(turn)
         try:
-            return await cast("asyncio.Future[Completion]", ticket.future)
+            return await cast("asyncio.Future[Completion]", turn.future)
         except asyncio.CancelledError:
-            ticket.turn.cancelled = True
+            turn.cancelled = True
             raise
 
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """Continue every context from plain code; see Engine."""
-        tickets = [Ticket(self._turn(request, sampling)) for request in requests]
-        opened = [ticket for ticket in tickets if not ticket.turn.stop]
-        self._submit(opened)
+        turns = [self._turn(request, sampling) for request in requests]
+        self._submit([turn for turn in turns if not turn.stop])
         try:
-            for ticket in opened:
-                cast("Future[Completion]", ticket.future).result()
+            for turn in turns:
+                if not turn.stop:
+                    cast("Future[Completion]", turn.future).result()
         except BaseException:
-            for ticket in opened:
-                ticket.turn.cancelled = True
+            for turn in turns:
+                turn.cancelled = True
             raise
-        return [ticket.turn.completion() for ticket in tickets]
+        return [turn.completion() for turn in turns]
 
     def sync(self, policy: Any) -> None:
         """Free what was computed with older weights, once nothing is being decoded; see Engine.
@@ -143,15 +142,22 @@ class TransformersEngine(Engine):
             self._lanes.clear()
         give_back()
 
-    def _turn(self, request: Request, sampling: Sampling) -> Turn:
-        self._check(request)
-        return Turn(request, sampling, self.context_length, self.tokenizer.decode, self._eos)
+    def _turn(
+        self, request: Request, sampling: Sampling, loop: asyncio.AbstractEventLoop | None = None
+    ) -> Ticket:
+        tokens = np.asarray(request.tokens, dtype=np.int64)
+        if not tokens.size:
+            raise EngineError("cannot continue an empty context")
+        wrong = tokens[(tokens < 0) | (tokens >= self._vocabulary)]
+        if wrong.size:
+            raise EngineError(f"token id {wrong[0]} is not in the model's vocabulary of {self._vocabulary}")
+        return Ticket(request, sampling, self.context_length, self.tokenizer.decode, self._eos, loop=loop)
 
-    def _submit(self, tickets: Sequence[Ticket]) -> None:
+    def _submit(self, turns: Sequence[Ticket]) -> None:
         with self._opening:
             if self._lanes is None:
                 self._lanes = self._open_lanes()
-        self._lanes.submit(tickets)
+        self._lanes.submit(turns)
 
     def describe(self) -> dict[str, str]:
         """Also arithmetic and device: the same weights may write other tokens in another arithmetic."""
@@ -166,14 +172,6 @@ class TransformersEngine(Engine):
             some = values[:: max(1, values.numel() // SEEN_OF_EACH)]
             digest.update(name.encode() + some.float().cpu().numpy().tobytes())
         return digest.hexdigest()
-
-    def _check(self, request: Request) -> None:
-        tokens = np.asarray(request.tokens, dtype=np.int64)
-        if not tokens.size:
-            raise EngineError("cannot continue an empty context")
-        wrong = tokens[(tokens < 0) | (tokens >= self._vocabulary)]
-        if wrong.size:
-            raise EngineError(f"token id {wrong[0]} is not in the model's vocabulary of {self._vocabulary}")
 
     @contextmanager
     def _evaluating(self) -> Iterator[None]:

@@ -22,9 +22,14 @@ def is_live(group: Sequence[Trajectory]) -> bool:
     return len({t.score.total for t in group if is_trainable(t) and t.score}) > 1
 
 
+def distinct(groups: Groups) -> list[Trajectory]:
+    """All episodes of the groups, each once."""
+    return list({id(t): t for group in groups for t in group}.values())
+
+
 def whole_episodes(groups: Groups) -> list[Trajectory]:
     """Distinct episodes that were played from their beginning, which leaves out siblings' forks."""
-    return list({id(t): t for group in groups for t in group if t.fork < 0}.values())
+    return [t for t in distinct(groups) if t.fork < 0]
 
 
 def rollout_figures(groups: Groups) -> dict[str, float]:

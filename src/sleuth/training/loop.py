@@ -22,7 +22,14 @@ from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.scale import Scale
 from sleuth.storage import write_json
-from sleuth.training.figures import is_live, is_trainable, reward_figures, rollout_figures, whole_episodes
+from sleuth.training.figures import (
+    distinct,
+    is_live,
+    is_trainable,
+    reward_figures,
+    rollout_figures,
+    whole_episodes,
+)
 from sleuth.training.guards import WINDOW, fault
 from sleuth.training.order import batch_of, shuffled
 from sleuth.training.policy import Policy
@@ -195,21 +202,16 @@ class _Stage:
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
         drift = self._drift(groups) if self.plan.guards else {}
         ended = time.monotonic()
-        episodes = {id(t): t for group in groups for t in group}.values()
-        return {
-            **reward_figures(groups),
-            **rollout_figures(groups),
-            **fitted,
-            **figures,
-            **drift,
+        tokens = sum(t.response_length for t in distinct(groups))
+        others = {
             "rollouts/played": float(played),
             "time/rollout_s": collected - started - self.scoring_s,
             "time/reward_s": self.scoring_s,
             "time/update_s": ended - collected,
             "time/step_s": ended - started,
-            "time/rollout_tokens_per_s": sum(t.response_length for t in episodes)
-            / max(1e-9, collected - started),
+            "time/rollout_tokens_per_s": tokens / max(1e-9, collected - started),
         }
+        return reward_figures(groups) | rollout_figures(groups) | fitted | figures | drift | others
 
     def _after(self, step: int) -> Mapping[str, float]:
         """Figures of the evaluations that are due after a step; a stalled dev score ends the stage."""
@@ -324,12 +326,9 @@ class _Stage:
 
     def _score(self, groups: Groups) -> Groups:
         """Every trajectory with its score; one that is in several groups is scored once."""
-        distinct = {id(t): t for group in groups for t in group}
-        scores = score_all(self.parts.reward, list(distinct.values()), self.parts.world.engine)
-        scored = {
-            key: t if t.fault else t.scored(score)
-            for (key, t), score in zip(distinct.items(), scores, strict=True)
-        }
+        episodes = distinct(groups)
+        scores = score_all(self.parts.reward, episodes, self.parts.world.engine)
+        scored = {id(t): t if t.fault else t.scored(score) for t, score in zip(episodes, scores, strict=True)}
         return [[scored[id(t)] for t in group] for group in groups]
 
     def _record(self, step: int, groups: Groups) -> None:
@@ -344,7 +343,7 @@ class _Stage:
 
     def _count_usable(self, step: int, groups: Groups) -> None:
         """Log what cannot train; raise TrainingError if that is everything for several steps in a row."""
-        episodes = {id(t): t for group in groups for t in group}.values()
+        episodes = distinct(groups)
         left_out = [t for t in episodes if not is_trainable(t)]
         self.empty = self.empty + 1 if len(left_out) == len(episodes) else 0
         if not left_out:

@@ -49,7 +49,7 @@ class TensorBoardSink(Sink):
         self._writer.add_text("settings", str(dict(settings)))
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
-        """One scalar per figure."""
+        """Write one scalar for each figure."""
         for name, value in figures.items():
             self._writer.add_scalar(name, value, step)
 

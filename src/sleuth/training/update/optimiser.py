@@ -75,8 +75,6 @@ class Optimiser:
         self.max_grad_norm = max_grad_norm
         self.updates = 0
         """Updates attempted, dropped ones included."""
-        self.skipped = 0
-        """Updates dropped because the gradient was not finite."""
         groups = [
             {"params": [p for p in self.parameters if p.ndim >= 2], "weight_decay": weight_decay},
             {"params": [p for p in self.parameters if p.ndim < 2], "weight_decay": 0.0},
@@ -91,7 +89,8 @@ class Optimiser:
         """Make one update from the accumulated gradients and forget them."""
         lr = self.schedule.at(self.updates)
         self.updates += 1
-        norm = self._clip()
+        limit = self.max_grad_norm or math.inf
+        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
         made = math.isfinite(norm)
         if made:
             for group in self._adamw.param_groups:
@@ -99,8 +98,6 @@ class Optimiser:
             self._adamw.step()
             # Fused AdamW writes without counting, and Policy.version must see every change.
             torch.autograd.graph.increment_version(self.parameters)
-        else:
-            self.skipped += 1
         self.zero_grad()
         return Applied(made, norm, lr)
 
@@ -108,23 +105,15 @@ class Optimiser:
         """Advance the schedule for a batch without an update, so that the rate depends on the step alone."""
         self.updates += updates
 
-    def _clip(self) -> float:
-        """Scale the gradients down to `max_grad_norm`; their norm before that."""
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
-        norm = torch.nn.utils.get_total_norm(gradients)
-        if self.max_grad_norm > 0 and norm > self.max_grad_norm:
-            torch.nn.utils.clip_grads_with_norm_(self.parameters, self.max_grad_norm, norm)
-        return float(norm)
-
     def state(self) -> tuple[dict[str, Tensor], dict[str, int]]:
-        """Moments by "position.name", and the counters: everything an exact resume needs."""
+        """Moments by "position.name", and the number of updates: everything an exact resume needs."""
         moments = {
             f"{i}.{name}": self._adamw.state[parameter][name]
             for i, parameter in enumerate(self.parameters)
             if parameter in self._adamw.state
             for name in _MOMENTS
         }
-        return moments, {"updates": self.updates, "skipped": self.skipped}
+        return moments, {"updates": self.updates}
 
     def load_state(self, moments: Mapping[str, Tensor], counters: Mapping[str, int]) -> None:
         """Load what `state` returned. Raises TrainingError if it belongs to other parameters."""
@@ -139,4 +128,4 @@ class Optimiser:
             self._adamw.state[parameter] = {
                 name: value.to(parameter.device, copy=True) for name, value in found.items()
             }
-        self.updates, self.skipped = counters["updates"], counters["skipped"]
+        self.updates = counters["updates"]

@@ -46,14 +46,17 @@ def spend(
         optimiser.pass_over(algorithm.num_updates)
         return {"update/made": 0.0, "update/dropped": 0.0}
     started = time.monotonic()
+    settings = {"temperature": arithmetic.temperature, "micro_batch_tokens": arithmetic.micro_batch_tokens}
+
+    def logprobs(batch: Sequence[Signal], *, reference: bool = False) -> list[Tensor]:
+        trajectories = [signal.trajectory for signal in batch]
+        return compute_logprobs(policy, trajectories, reference=reference, **settings)  # type: ignore[arg-type]
+
     batches = algorithm.batches(signals, seed)
     # Old log-probabilities come from the trainer's arithmetic: an engine's differ in the last digits,
     # and the ratio of the first update would not be 1.
-    old = [_logprobs(policy, batch, arithmetic) for batch in batches] if algorithm.num_updates > 1 else None
-    references = [
-        _logprobs(policy, batch, arithmetic, reference=True) if algorithm.needs_reference else None
-        for batch in batches
-    ]
+    old = [logprobs(batch) if algorithm.num_updates > 1 else None for batch in batches]
+    references = [logprobs(batch, reference=True) if algorithm.needs_reference else None for batch in batches]
     passes: list[UpdateFigures] = []
     applied: list[Applied] = []
     extra: list[dict[str, float]] = []
@@ -61,7 +64,7 @@ def spend(
         for place, batch in enumerate(batches):
             weighed, ref = batch, references[place]
             if algorithm.reweighs:
-                now = [float(each.sum()) for each in _logprobs(policy, batch, arithmetic)]
+                now = [float(each.sum()) for each in logprobs(batch)]
                 of_reference = None if ref is None else [float(each.sum()) for each in ref]
                 weighed, figures = algorithm.weigh(batch, now, of_reference)
                 extra.append(figures)
@@ -70,10 +73,9 @@ def spend(
                     policy,
                     algorithm,
                     weighed,
-                    temperature=arithmetic.temperature,
-                    micro_batch_tokens=arithmetic.micro_batch_tokens,
-                    old_logprobs=old[place] if old else None,
+                    old_logprobs=old[place],
                     ref_logprobs=ref,
+                    **settings,  # type: ignore[arg-type]
                 )
             )
             if number == place == 0:
@@ -85,18 +87,6 @@ def spend(
     if algorithm.needs_reference:
         row["update/kl"] = fmean(each.kl for each in passes)
     return row | {f"update/{name}": fmean(each[name] for each in extra) for name in (extra or [{}])[0]}
-
-
-def _logprobs(
-    policy: Policy, signals: Sequence[Signal], arithmetic: Arithmetic, *, reference: bool = False
-) -> list[Tensor]:
-    return compute_logprobs(
-        policy,
-        [signal.trajectory for signal in signals],
-        temperature=arithmetic.temperature,
-        reference=reference,
-        micro_batch_tokens=arithmetic.micro_batch_tokens,
-    )
 
 
 def nothing_to_learn(algorithm: Algorithm, signals: Sequence[Signal]) -> str:
