@@ -28,14 +28,6 @@ class Window:
     source: tuple[Tensor, Tensor] | None
     """(batch row, column) of every new token; None if the input has no padding and one column."""
 
-    def to(self, device: torch.device) -> Window:
-        """The same window with its indices on a device."""
-
-        rows = self.rows.to(device) if isinstance(self.rows, Tensor) else self.rows
-        slot, place = (index.to(device) for index in self.cells)
-        source = self.source and (self.source[0].to(device), self.source[1].to(device))
-        return Window(rows, self.length, (slot, place), source)
-
 
 class SlotCache(Cache):  # type: ignore[misc]
     """Keys and values by slot. The caller sets `window` before each forward pass of the model."""

@@ -75,10 +75,10 @@ class SlotDecoder:
         """Logits [2, V] after two short contexts, computed in pieces through the cache; clears it."""
         self.clear()
         self.cache.resize([], 2, ROUND)
-        self._extend([0], [first[:2]])
+        self._append([0], [first[:2]], 1)
+        self._append([0, 1], [first[2:-3], second[:-1]], 1)
         # The last step has rows of different widths, as guesses make them.
-        self._extend([0, 1], [first[2:-3], second[:-1]])
-        return self._step([0, 1], [first[-3:], second[-1:]], view=2)[:, -1]
+        return self._append([0, 1], [first[-3:], second[-1:]], 3, view=2)[:, -1]
 
     def clear(self) -> None:
         """Forget all contexts and free the memory."""
@@ -217,11 +217,11 @@ class SlotDecoder:
         for row, tokens in todo.items():
             # One long prompt alone would need all its activations at once.
             while len(tokens) > self.prefill_tokens:
-                self._extend([runners[row][0]], [tokens[: self.prefill_tokens]])
+                self._append([runners[row][0]], [tokens[: self.prefill_tokens]], 1)
                 del tokens[: self.prefill_tokens]
         for bucket in _buckets({row: len(tokens) for row, tokens in todo.items()}, self.prefill_tokens):
-            found = self._extend([runners[row][0] for row in bucket], [todo[row] for row in bucket])
-            logits.update(zip(bucket, found, strict=True))
+            found = self._append([runners[row][0] for row in bucket], [todo[row] for row in bucket], 1)
+            logits.update(zip(bucket, found[:, -1], strict=True))
 
     def _advance(self, live: dict[int, Turn]) -> list[Turn]:
         """One forward pass over all live slots: a token for each, and guessed ones that prove right."""
@@ -232,7 +232,8 @@ class SlotDecoder:
         overhead = STEP_OVERHEAD.get(self.device.type, OVERHEAD_ELSEWHERE)
         width = best_width([turn.lookup for turn in turns], guesses, view, overhead)
         guesses = [guess[:width] for guess in guesses]
-        logits = self._step(slots, [[t.last, *g] for t, g in zip(turns, guesses, strict=True)], view)
+        tokens = [[turn.last, *guess] for turn, guess in zip(turns, guesses, strict=True)]
+        logits = self._append(slots, tokens, max(map(len, tokens)), view)
         return self._write(slots, guesses, logits, live)
 
     def _write(
@@ -261,53 +262,34 @@ class SlotDecoder:
             del held[len(held) - (len(guess) - right) :]
         return [live.pop(slot) for slot in slots if live[slot].stop]
 
-    def _step(self, live: Sequence[int], tokens: Sequence[Sequence[int]], view: int) -> Tensor:
-        """Append tokens to the live rows among slots 0..view-1; logits [len(live), K, V] of all columns.
+    def _append(
+        self, slots: Sequence[int], tokens: Sequence[Sequence[int]], columns: int, view: int = 0
+    ) -> Tensor:
+        """Append tokens to slots; logits [len(slots), columns, V] of the last columns.
 
-        K is the most tokens of a row; shorter ones are aligned to the right.
+        Rows are aligned to the right. `view`: the batch is slots 0..view-1, idle ones included, so that
+        attention reads a view of the cache; 0 makes a batch of the given slots alone.
         """
         held = self.cache.tokens
-        width = max(map(len, tokens))
-        ids = torch.zeros((view, width), dtype=torch.long)
-        positions = torch.zeros((view, width), dtype=torch.long)
+        width, count = max(map(len, tokens)), view or len(slots)
         cells = [
-            (row, width - len(new) + i, token, len(held[row]) + i)
-            for row, new in zip(live, tokens, strict=True)
+            (slot if view else row, width - len(new) + i, token, slot, len(held[slot]) + i)
+            for row, (slot, new) in enumerate(zip(slots, tokens, strict=True))
             for i, token in enumerate(new)
         ]
-        batch, column, token, place = torch.tensor(cells).unbind(1)
+        batch, column, token, owner, place = torch.tensor(cells, device=self.device).unbind(1)
+        ids, positions = torch.zeros((2, count, width), dtype=torch.long, device=self.device)
         ids[batch, column], positions[batch, column] = token, place
-        source = None if width == 1 and len(live) == view else (batch, column)
-        length = max(len(held[row]) + len(new) for row, new in zip(live, tokens, strict=True))
-        logits = self._run_model(
-            ids, positions, Window(slice(0, view), length, (batch, place), source), width
+        self.cache.window = Window(
+            rows=slice(0, view) if view else _as_index(slots, self.device),
+            length=max(len(held[slot]) + len(new) for slot, new in zip(slots, tokens, strict=True)),
+            cells=(owner, place),
+            source=None if width == 1 and len(slots) == count else (batch, column),
         )
-        for row, new in zip(live, tokens, strict=True):
-            held[row].extend(new)
-        return logits if len(live) == view else logits[torch.tensor(live, device=logits.device)]
-
-    def _extend(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> Tensor:
-        """Append tokens to slots; logits [B, V] after the last token of each."""
-        starts = [len(self.cache.tokens[row]) for row in rows]
-        width = max(len(t) for t in tokens)
-        ids = torch.zeros((len(rows), width), dtype=torch.long)
-        positions = torch.zeros_like(ids)
-        # Aligned to the right, so that the last column is every row's last token.
-        for i, (start, new) in enumerate(zip(starts, tokens, strict=True)):
-            ids[i, width - len(new) :] = torch.tensor(new)
-            positions[i, width - len(new) :] = torch.arange(start, start + len(new))
-        batch = torch.cat([torch.full((len(new),), i) for i, new in enumerate(tokens)])
-        column = torch.cat([torch.arange(width - len(new), width) for new in tokens])
-        cells = (torch.tensor(rows)[batch], positions[batch, column])
-        length = max(start + len(new) for start, new in zip(starts, tokens, strict=True))
-        logits = self._run_model(ids, positions, Window(_as_index(rows), length, cells, (batch, column)), 1)
-        for row, new in zip(rows, tokens, strict=True):
-            self.cache.tokens[row].extend(new)
-        return logits[:, -1]
-
-    def _run_model(self, ids: Tensor, positions: Tensor, window: Window, columns: int) -> Tensor:
-        self.cache.window = window.to(self.device)
-        return self.forward(ids.to(self.device), positions.to(self.device), self.cache, columns)
+        logits = self.forward(ids, positions, self.cache, columns)
+        for slot, new in zip(slots, tokens, strict=True):
+            held[slot].extend(new)
+        return logits if len(slots) == count else logits[torch.tensor(slots, device=logits.device)]
 
 
 def _drop_cancelled(waiting: deque[Turn], live: dict[int, Turn]) -> list[Turn]:
@@ -377,11 +359,11 @@ def _buckets(lengths: dict[int, int], most: int) -> list[list[int]]:
     return buckets
 
 
-def _as_index(rows: Sequence[int]) -> slice | Tensor:
+def _as_index(rows: Sequence[int], device: torch.device) -> slice | Tensor:
     """A slice if the rows are consecutive, which reads without copying."""
     if list(rows) == list(range(rows[0], rows[0] + len(rows))):
         return slice(rows[0], rows[0] + len(rows))
-    return torch.tensor(rows)
+    return torch.tensor(rows, device=device)
 
 
 def _round_up(tokens: int) -> int:

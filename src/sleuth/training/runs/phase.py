@@ -95,6 +95,7 @@ class Phase:
                 return "interrupted"
             except SleuthError:
                 if not self.state.is_torn:
+                    self.state.optimiser.zero_grad()
                     self.state.save()
                 raise
             self._save_if_due()

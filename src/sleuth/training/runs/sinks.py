@@ -26,7 +26,7 @@ class Sink(ABC):
 
     @abstractmethod
     def write(self, step: int, figures: Mapping[str, float]) -> None:
-        """One row of finite numbers."""
+        """Receive one row of finite numbers."""
 
     @abstractmethod
     def close(self) -> None:
@@ -58,17 +58,16 @@ class TensorBoardSink(Sink):
         self._writer.close()
 
 
-class _ModuleSink(Sink):
-    """Base of wandb and trackio, whose modules have the functions init, log and finish."""
+class TrackioSink(Sink):
+    """Trackio, local first."""
 
-    module: str
+    module = "trackio"
 
     def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Start or continue the folder's run."""
+        """Start or continue the folder's run, which is named by its whole path."""
         self._library = _library(self.module, self.module)
-        # Named by the whole path, since two runs called "demo" must not continue one another.
-        digest = hashlib.blake2b(str(folder.resolve()).encode("utf-8", "surrogateescape"), digest_size=4)
-        name = f"{folder.resolve().name}-{digest.hexdigest()}"
+        path = str(folder.resolve()).encode("utf-8", "surrogateescape")
+        name = f"{folder.resolve().name}-{hashlib.blake2b(path, digest_size=4).hexdigest()}"
         self._library.init(
             project="sleuth", name=name, config=dict(settings), resume="allow", **self._options(folder, name)
         )
@@ -77,7 +76,7 @@ class _ModuleSink(Sink):
         return {}
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
-        """One row; the step is a figure of its own, since both phases count from 1."""
+        """Log one row; the step is a figure of its own, since both phases count from 1."""
         self._library.log({"progress/step": step, **figures})
 
     def close(self) -> None:
@@ -85,8 +84,8 @@ class _ModuleSink(Sink):
         self._library.finish()
 
 
-class WandbSink(_ModuleSink):
-    """Weights & Biases; its files under FOLDER/wandb, its own environment variables apply."""
+class WandbSink(TrackioSink):
+    """Weights & Biases, whose interface trackio copies; its files under FOLDER/wandb, its environment variables apply."""
 
     module = "wandb"
 
@@ -94,16 +93,9 @@ class WandbSink(_ModuleSink):
         return {"dir": str(folder), "id": hashlib.blake2b(name.encode(), digest_size=8).hexdigest()}
 
 
-class TrackioSink(_ModuleSink):
-    """Trackio, local first."""
-
-    module = "trackio"
-
-
 def _library(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise TrainingError(
-            f"{extra} is not installed: pip install '.[{extra}]' in the Sleuth checkout"
-        ) from error
+        hint = f"pip install '.[{extra}]' in the Sleuth checkout"
+        raise TrainingError(f"{extra} is not installed: {hint}") from error
