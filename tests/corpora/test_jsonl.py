@@ -12,12 +12,6 @@ from sleuth.errors import DataError
 from sleuth.fields import FieldError
 from sleuth.types import Passage
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=5,
-)
-
 
 def test_both_layouts():
     wanted = Passage("7", 'The "Moss" Atlas', "It was drawn\nby Ida Renn.")
@@ -152,18 +146,3 @@ def test_any_bytes_are_passages_or_reports(tmp_path_factory: pytest.TempPathFact
     assert len(passages) + len(reports) == sum(
         bool(line.strip()) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     )
-
-
-@given(
-    st.lists(
-        st.fixed_dictionaries({}, optional=dict.fromkeys(("id", "title", "text", "contents"), JSON)) | JSON
-    )
-)
-def test_every_line_is_a_passage_or_a_report(values: list[object]):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "c.jsonl"
-        path.write_text("".join(json.dumps(value) + "\n" for value in values))
-        reports: list[str] = []
-        passages = list(JSONLCorpus(path).passages(reports.append))
-    assert len(passages) + len(reports) == len(values)
-    assert all(passage.id and passage.text.strip() for passage in passages)

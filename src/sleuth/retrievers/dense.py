@@ -10,8 +10,8 @@ from sleuth.encoders.base import Encoder, agree, probe, unpacked
 from sleuth.encoders.by_name import open_encoder
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
-from sleuth.retrievers.bm25_index.analysis import valid
 from sleuth.retrievers.dense_index.index import OpenDense
+from sleuth.text import valid_unicode
 from sleuth.types import Hit
 
 
@@ -34,7 +34,7 @@ class Dense(Checked, OnDisk):
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
         k, queries = check_k(k), check_queries(queries)
-        asked = [valid(query) for query in queries if query.strip()]
+        asked = [valid_unicode(query) for query in queries if query.strip()]
         if not asked:
             return [[] for _ in queries]
         found = iter(self._index.find(self._encoder.encode_queries(asked), k, self.nprobe))

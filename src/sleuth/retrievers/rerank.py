@@ -8,7 +8,7 @@ from sleuth.encoders.base import joined
 from sleuth.encoders.cross_encoder import CrossEncoder
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.bm25 import BM25
-from sleuth.retrievers.bm25_index.analysis import valid
+from sleuth.text import valid_unicode
 from sleuth.types import Hit, Question
 
 
@@ -31,7 +31,7 @@ class Rerank(Checked, Around):
         k, queries = check_k(k), check_queries(queries)
         found = self.retriever.search(queries, max(k, self.depth))
         pairs = [
-            (valid(query), joined(hit.passage))
+            (valid_unicode(query), joined(hit.passage))
             for query, hits in zip(queries, found, strict=True)
             for hit in hits
         ]

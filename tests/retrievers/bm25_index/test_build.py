@@ -189,12 +189,12 @@ def test_a_second_build_waits_for_the_first(tmp_path: Path):
     assert len(leftovers(directory)) == 1
 
 
-# Builds in each directory in turn, in a child process that kills itself before its 1st, 2nd, 3rd … step.
-# Prints how many steps a build has.
-MORTAL_BUILDS = """
+# Runs argv[1] in each directory in turn, in a child process that kills itself before its 1st, 2nd, 3rd … step.
+# Prints how many steps there are.
+MORTAL = """
 import os, signal, sys
 from pathlib import Path
-from sleuth.retrievers.bm25_index import build, writer
+from sleuth.retrievers.bm25_index import build, update, writer
 from sleuth.retrievers.index_files import publish
 from sleuth.types import Passage
 
@@ -213,9 +213,9 @@ def around(owner, name):
 for owner, name in ((writer.IndexWriter, "add"), (writer.IndexWriter, "finish"), (publish, "_sync"),
                     (Path, "rename"), (Path, "replace"), (publish.shutil, "rmtree")):
     around(owner, name)
-for last, directory in enumerate(sys.argv[1:], 1):
+for last, directory in enumerate(sys.argv[2:], 1):
     if not (child := os.fork()):
-        build.build_index([Passage("new", "", "apple")], directory)
+        eval(sys.argv[1])
         print(steps, flush=True)
         os._exit(0)
     os.waitpid(child, 0)
@@ -223,12 +223,20 @@ for last, directory in enumerate(sys.argv[1:], 1):
 
 
 @pytest.mark.slow
-def test_a_build_killed_at_any_step_leaves_the_old_index_or_the_new_one(tmp_path: Path):
+@pytest.mark.parametrize(
+    "change",
+    [
+        'build.build_index([Passage("new", "", "apple")], directory)',
+        'update.add_passages([Passage("new", "", "apple"), Passage("a", "", "x")], directory, replace=True)',
+    ],
+    ids=["build", "update"],
+)
+def test_a_change_killed_at_any_step_leaves_the_old_index_or_the_new_one(tmp_path: Path, change: str):
     directories = [tmp_path / f"{step}" for step in range(1, 41)]
     build_index(OLD, tmp_path / "old")
     for directory in directories:
         shutil.copytree(tmp_path / "old", directory)
-    command = [sys.executable, "-c", MORTAL_BUILDS, *map(str, directories)]
+    command = [sys.executable, "-c", MORTAL, change, *map(str, directories)]
     counts = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     assert 10 < int(counts[0]) < 40
     outcomes = []
@@ -242,16 +250,6 @@ def test_a_build_killed_at_any_step_leaves_the_old_index_or_the_new_one(tmp_path
         build_index(NEW, directory)
         assert found(directory) == ["c"]
         assert len(leftovers(directory)) == 1
-
-
-def test_leftovers_of_a_build_killed_before_the_swap_are_removed(tmp_path: Path):
-    build_index(OLD, tmp_path / "i")
-    (tmp_path / "i" / "index-orphan").mkdir()
-    (tmp_path / "i" / ".manifest.json").write_text('{"gener')
-    assert found(tmp_path / "i") == ["a"]
-    build_index(NEW, tmp_path / "i")
-    assert found(tmp_path / "i") == ["c"]
-    assert "index-orphan" not in leftovers(tmp_path / "i")
 
 
 def test_a_damaged_index_can_be_built_again(tmp_path: Path):

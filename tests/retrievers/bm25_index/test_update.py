@@ -2,9 +2,6 @@
 
 import errno
 import shutil
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -274,39 +271,3 @@ def test_no_index_to_update(tmp_path: Path):
     with pytest.raises(RetrievalError, match="not an index"):
         delete_passages(["a"], tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-# Deletes "a" and adds "e"; says so before the change is published, and waits.
-SLOW_UPDATE = """
-import sys
-from pathlib import Path
-from sleuth.retrievers.bm25_index import build, update
-from sleuth.types import Passage
-
-real = update.publish
-def slow(*arguments, **named):
-    print("ready", flush=True)
-    sys.stdin.readline()
-    return real(*arguments, **named)
-update.publish = slow
-update.add_passages([Passage("a", "", "elderberry")], Path(sys.argv[1]), replace=True)
-"""
-
-
-def test_a_killed_update_changes_nothing_and_its_files_are_removed(directory: Path):
-    before = open_index(directory).identity()
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_UPDATE, str(directory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert open_index(directory).identity() == before
-    assert len(generations(directory)) == 2
-    assert add_passages([Passage("f", "", "fig")], directory).num_passages == 5
-    assert len(generations(directory)) == 1
-    assert found(directory, "elderberry apple") == ["a", "c", "d"]

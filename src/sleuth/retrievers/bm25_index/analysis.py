@@ -1,4 +1,4 @@
-"""Text → terms: the one analyser of this room, used for passages and for queries alike.
+"""Terms of a text, made alike for passages and queries.
 
 Letters and digits make words; case, accents and English endings are folded. Stop words are kept in
 the index and dropped from queries, so that "The Who" or "to be or not to be" still finds something:
@@ -13,6 +13,8 @@ import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
+from sleuth.text import valid_unicode
+
 if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
@@ -22,8 +24,8 @@ ANALYSER = "english-2"
 LONGEST_WORD = 80
 """Bytes; longer runs of letters are encoded data rather than words, and are not indexed."""
 
-# Lucene's English list, then what only phrases a question or is left of a contraction: those words
-# are common in questions and rare in passages, so their rarity would outweigh the names asked about.
+# Lucene's English list, then question words and remains of contractions: those are common in questions
+# and rare in passages, so their rarity would outweigh the names in the question.
 _STOP_WORDS = """
 a an and are as at be but by for if in into is it no not of on or such that the their then there these they this
 to was will with
@@ -32,7 +34,6 @@ s t d ll re ve m
 """
 STOP_WORDS = tuple(_STOP_WORDS.split())
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Scripts written without spaces: Thai to Myanmar, Khmer, kana, Han, and the supplementary Han planes.
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])"
@@ -51,7 +52,7 @@ _NO_LETTER = re.compile(
     "\u0c3c\u0c4d\u0cbc\u0ccd\u0d3b\u0d3c\u0d4d\u0dca"  # and Telugu to Sinhala
     "]+"
 )
-# Nothing of the above, and of accents only those that the analyser folds: most of what is not ASCII in English text.
+# Text with no such character and only accents that tantivy folds itself: most English text that is not ASCII.
 _LATIN = re.compile("[\x00-\xac\xae-\u012f\u0131-\u017f\u1e00-\u1eff\u2010-\u2027\u2030-\u205e]*")
 # A run of marks, cut at 30 as in Unicode's stream-safe format (UAX #15): normalising sorts it, in quadratic time.
 # U+FF9E and U+FF9F count as word characters, but decompose to marks.
@@ -63,24 +64,15 @@ _PROBE = (
 )
 
 
-def valid(text: str) -> str:
-    """`text` as it can be stored: lone surrogates, which no encoding of Unicode can hold, become U+FFFD."""
-    try:
-        text.encode()  # ten times as fast as looking for them
-    except UnicodeEncodeError:
-        return _SURROGATE.sub("\ufffd", text)
-    return text
-
-
 def folded(text: str) -> str:
-    """`text` as it enters the analyser.
+    """`text` prepared for the analyser.
 
     Ligatures and full-width forms become one spelling, accents and invisible characters go, and each
     character of a script written without spaces becomes a word: a whole sentence would be one term.
     """
     if text.isascii():
         return text
-    text = valid(text)
+    text = valid_unicode(text)
     if _LATIN.fullmatch(text):
         return unicodedata.normalize("NFKC", text)
     letters = _NO_LETTER.sub("", unicodedata.normalize("NFKD", _LONG_RUN.sub(r"\1", text)))

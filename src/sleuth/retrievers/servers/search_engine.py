@@ -18,8 +18,9 @@ from sleuth.encoders.base import Encoder, agree, fingerprint, packed, probe, unp
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.fields import shown
 from sleuth.registry import nearest
-from sleuth.retrievers.bm25_index.analysis import folded, valid
+from sleuth.retrievers.bm25_index.analysis import folded
 from sleuth.retrievers.servers.server import ServerRetriever, shown_url
+from sleuth.text import valid_unicode
 from sleuth.types import Hit, Passage
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class SearchEngine(ServerRetriever):
                 raise RetrievalError(
                     f"{self.where}: passage {str(which)!r}: field {name!r} must hold text, not {shown(value)}"
                 )
-        return Passage(valid(str(identity)), valid(title), valid(text))
+        return Passage(valid_unicode(str(identity)), valid_unicode(title), valid_unicode(text))
 
     def _record(self, passage: Passage) -> dict[str, Any]:
         """The record that `_passage` reads; a field may lie inside another."""
@@ -205,7 +206,7 @@ def _storable(passage: Passage) -> Passage:
     """A passage that can be stored and read back; RetrievalError if it has no id or no text."""
     if not passage.id or not passage.text.strip():
         raise RetrievalError(f"passage {passage.id!r} has no {'text' if passage.id else 'id'}")
-    return Passage(valid(passage.id), valid(passage.title), valid(passage.text))
+    return Passage(valid_unicode(passage.id), valid_unicode(passage.title), valid_unicode(passage.text))
 
 
 def marks(encoder: Encoder | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from sleuth.checked import Checked, Positive, PositiveFloat
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.retries import RefusedError, TransientError, retried
 from sleuth.retrievers.base import Retriever, check_k, check_queries
-from sleuth.retrievers.bm25_index.analysis import valid
+from sleuth.text import valid_unicode
 from sleuth.types import Hit
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class ServerRetriever(Checked, Retriever):
 
         Raises RetrievalError if the server refuses a request, fails or does not answer.
         """
-        k, queries = check_k(k), [valid(query) for query in check_queries(queries)]
+        k, queries = check_k(k), [valid_unicode(query) for query in check_queries(queries)]
         distinct = list(dict.fromkeys(query for query in queries if query.strip()))
         batches = [distinct[start : start + self.batch] for start in range(0, len(distinct), self.batch)]
         with ThreadPoolExecutor(_CONCURRENCY) as pool:
