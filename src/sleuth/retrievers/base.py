@@ -94,7 +94,7 @@ _SEARCHES: set[asyncio.Future[None]] = set()
 
 
 class OnDisk(Retriever):
-    """A dataclass of settings whose `path` names an index; what it opens there is kept beside the settings."""
+    """A dataclass of settings whose `path` names an index. Copies share the settings, not the open index."""
 
     path: str
 

@@ -1,6 +1,5 @@
 """build_index: a stream of passages into an index directory, in bounded memory, published in one step."""
 
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -60,7 +59,7 @@ def build_index(
                 raise RetrievalError(f"no passages to index for {str(directory)!r}")
             writer.finish()
         count = writer.num_rows
-        manifest = publish(content, directory, describe(writer, count, secrets.token_hex(8)))
+        manifest = publish(content, directory, describe(writer, count))
     return IndexInfo(
         directory,
         count,
@@ -71,13 +70,12 @@ def build_index(
     )
 
 
-def describe(writer: IndexWriter, num_passages: int, origin: str) -> Manifest:
+def describe(writer: IndexWriter, num_passages: int) -> Manifest:
     """Return the manifest of what a writer wrote, without its files."""
     return Manifest(
         num_passages=num_passages,
         sha256=writer.sha256,
         num_rows=writer.num_rows,
-        origin=origin,
         engine_version=engine_version(),
         analyser=analysis.ANALYSER,
         analyser_fingerprint=analysis.fingerprint(),

@@ -43,8 +43,6 @@ class Manifest(IndexManifest):
 
     num_rows: int
     """Passages ever added; rows count up from 0 and are never used again."""
-    origin: str
-    """Random name of the build, kept by updates: equal origin and row mean equal passage."""
     engine_version: str
     analyser: str
     analyser_fingerprint: str

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from sleuth.retrievers.bm25_index.engine import engine_errors, open_searcher
 from sleuth.types import Passage
@@ -59,30 +57,18 @@ class Passages:
                 found |= {int(row): self._stored(a) for row, a in zip(places, addresses, strict=True)}
         return found
 
-    def rows(self) -> NDArray[np.int64]:
-        """Return the rows of all passages, ascending."""
-        found = [row for batch in self._batches(1 << 16) for row, _ in batch]
-        return np.array(found, dtype=np.int64)
-
     def batches(self, size: int = 4096) -> Iterator[dict[int, Passage]]:
-        """Yield all passages by row, ascending, at most `size` at a time."""
-        for batch in self._batches(size):
-            with engine_errors(self._where):
-                passages = {row: self._stored(address) for row, address in batch}
-            yield passages
-
-    def _batches(self, size: int) -> Iterator[list[tuple[int, DocAddress]]]:
-        """Yield (row, address) of all passages, ascending, for `size` consecutive rows at a time."""
+        """Yield all passages by row, ascending, those of `size` consecutive rows at a time."""
         from tantivy import FieldType, Order, Query
 
         for start in range(0, self.manifest.num_rows, size):
             with engine_errors(self._where):
-                query = Query.range_query(
+                rows = Query.range_query(
                     self._schema, "row", FieldType.Unsigned, start, start + size, include_upper=False
                 )
-                found = self._searcher.search(query, size, count=False, order_by_field="row", order=Order.Asc)
-                hits: list[tuple[int, DocAddress]] = found.hits
-            yield hits
+                found = self._searcher.search(rows, size, count=False, order_by_field="row", order=Order.Asc)
+                passages = {int(row): self._stored(address) for row, address in found.hits}
+            yield passages
 
     def _address(self, name: str) -> DocAddress | None:
         name = name.encode("utf-8", "replace").decode()

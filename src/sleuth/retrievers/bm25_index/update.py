@@ -131,7 +131,7 @@ class _Update:
             self.writer.finish()
             unchanged = {name: seen for name, seen in manifest.files.items() if not name.endswith(".json")}
             num_passages = manifest.num_passages + self._num_added - self._num_deleted
-            made = describe(self.writer, num_passages, manifest.origin)
+            made = describe(self.writer, num_passages)
             manifest = publish(self._content, self._directory, made, unchanged=unchanged)
         return IndexInfo(
             self._directory, manifest.num_passages, manifest.sha256, num_added=self._num_added, **figures
