@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 KLEstimator = Literal["k2", "k3"]
 Aggregation = Literal["sequence", "token"]
+Groups = Sequence[Sequence[Trajectory]]
+"""Experience of one step; the episodes of a group are compared with each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Companion(ABC):
     """A model fitted on the same experience as the policy, such as a preference model."""
 
     @abstractmethod
-    def fit(self, groups: Sequence[Sequence[Trajectory]], seed: int) -> dict[str, float]:
+    def fit(self, groups: Groups, seed: int) -> dict[str, float]:
         """Learn from one step's scored experience; returns figures to log."""
 
     @abstractmethod
@@ -107,13 +109,8 @@ class Algorithm(Checked, ABC):
         return roll_out(questions, world, samples=self.group_size, seed=seed, width=width, on_done=on_done)
 
     @abstractmethod
-    def signals(
-        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
-    ) -> list[Signal]:
-        """Credit for every trajectory that may train.
-
-        Trajectories with a fault or an invalid score are left out.
-        """
+    def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
+        """Credit for every trajectory without a fault and with a valid score."""
 
     def batches(self, signals: Sequence[Signal], seed: int) -> list[Sequence[Signal]]:
         """Signals of each optimiser step of one pass, in order; here all in one step."""

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sleuth.algorithms.base import Aggregation, Algorithm, Companion, KLEstimator, Loss, TokenBatch
+from sleuth.algorithms.base import Aggregation, Algorithm, Companion, Groups, KLEstimator, Loss, TokenBatch
 from sleuth.checked import NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, RewardError
-from sleuth.types import Signal, Trajectory
+from sleuth.types import Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,9 +84,7 @@ class GRPO(Algorithm):
         """Only the KL term looks at the reference policy."""
         return self.beta > 0
 
-    def signals(
-        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
-    ) -> list[Signal]:
+    def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """The group's advantage on every policy token of a trajectory.
 
         Unscored, faulted and invalid trajectories are left out before the group is compared.
@@ -94,16 +92,12 @@ class GRPO(Algorithm):
         """
         signals: list[Signal] = []
         for group in groups:
-            usable = [t for t in group if t.score is not None and not t.fault and not t.score.invalid]
-            rewards = [t.score.total for t in usable if t.score]
+            usable = [(t, t.score.total) for t in group if t.score and not t.fault and not t.score.invalid]
+            rewards = [reward for _, reward in usable]
             if self.drop_zero_variance and len(set(rewards)) < 2:
                 continue
-            advantages = group_advantages(rewards, self.scale, self.std_floor)
-            signals += [
-                Signal(t, (advantage,) * t.response_length)
-                for t, advantage in zip(usable, advantages, strict=True)
-                if t.response_length
-            ]
+            pairs = zip(usable, group_advantages(rewards, self.scale, self.std_floor), strict=True)
+            signals += [Signal(t, (a,) * t.response_length) for (t, _), a in pairs if t.response_length]
         return signals
 
     def normaliser(self, signals: Sequence[Signal]) -> float:
@@ -128,9 +122,8 @@ class GRPO(Algorithm):
             "ratio": objectives.masked_mean(ratio_N_T.detach(), mask),
             "clip_fraction": objectives.masked_mean(clipped.float(), mask),
         }
-        return Loss(
-            objectives.aggregate(per_token, mask, self.aggregation, normaliser, batch.lengths_N), metrics
-        )
+        value = objectives.aggregate(per_token, mask, self.aggregation, normaliser, batch.lengths_N)
+        return Loss(value, metrics)
 
     def is_idle(self, signal: Signal) -> bool:
         """Advantage 0 and no KL term; see Algorithm.is_idle."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.algorithms.base import Algorithm, Companion
-from sleuth.types import Signal, Trajectory
+from sleuth.algorithms.base import Algorithm, Companion, Groups
+from sleuth.types import Signal
 
 
 @dataclass(frozen=True)
@@ -16,9 +15,7 @@ class SFT(Algorithm):
     group_size = 1
     num_updates = 1
 
-    def signals(
-        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
-    ) -> list[Signal]:
+    def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """Weight 1 on every policy token of every sound trajectory."""
         return [
             Signal(t, (1.0,) * t.response_length)

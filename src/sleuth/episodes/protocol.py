@@ -10,6 +10,9 @@ from sleuth.episodes.passages import passage_lines
 from sleuth.episodes.record import Decision, Record
 from sleuth.types import Hit, Question, Trajectory
 
+Chat = tuple[tuple[str, str], ...]
+"""Chat turns (role, content)."""
+
 
 class AgentProtocol(Checked, ABC):
     """The grammar of one method's episodes: at least how a prompt is written and how an action is read.
@@ -54,8 +57,8 @@ class AgentProtocol(Checked, ABC):
                     record.reply(self.reply_to(kind))
 
     @abstractmethod
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
-        """Chat turns (role, content) that open the episode; untrusted text neutralised."""
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
+        """Chat turns that open the episode; untrusted text neutralised."""
 
     @abstractmethod
     def read(self, text: str) -> Decision:

@@ -7,6 +7,7 @@ again, and only policy segments are read for actions.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -60,15 +61,10 @@ class Record:
     fields: list[Field] = field(default_factory=list)
     opening: tuple[Message, ...] = ()
     """Chat turns that opened the present context."""
-    messages: list[Message] = field(default_factory=list)
-    """The present context as chat turns."""
-    tokens: list[int] = field(default_factory=list)
-    """The present context: every segment that was not dropped."""
     shown: list[tuple[Hit, ...]] = field(default_factory=list)
     """Hits of each search so far; () for one that was dropped."""
     fork: int = -1
     """See Trajectory.fork."""
-    steps: int = 0
     ending: Ending | None = None
     fault: str = ""
 
@@ -87,14 +83,29 @@ class Record:
         """Texts of the policy so far, turn by turn."""
         return [segment.text for segment in self.segments if segment.author == "policy"]
 
+    @property
+    def tokens(self) -> list[int]:
+        """The present context: every segment that was not dropped."""
+        return [token for segment in seen(self.segments, len(self.segments)) for token in segment.tokens]
+
+    @property
+    def messages(self) -> list[Message]:
+        """The present context as chat turns."""
+        live = seen(self.segments, len(self.segments))
+        return [*self.opening, *(Message(_ROLES[s.author], s.text) for s in live if s.author != "prompt")]
+
     async def sample(self, stops: Sequence[str] = ()) -> Completion:
         """Let the model write the next turn, and append it. Raises RolloutError if the request was refused."""
         sampling = replace(self.sampling, stop=tuple(stops), max_new_tokens=self.limits.max_new_tokens)
-        request = Request(self.tokens, derive_seed(self.seed, self.steps), tuple(self.messages))
+        request = Request(self.tokens, derive_seed(self.seed, len(self.turns)), tuple(self.messages))
         completion = await self.engine.sample(request, sampling)
         if completion.fault:
             raise RolloutError(completion.fault)
-        self._append_policy(completion)
+        index = len(self.segments)
+        written = (completion.text, completion.tokens, completion.logprobs, completion.ends, completion.stop)
+        self.segments.append(Segment("policy", *written))
+        found = find_tags(completion.text, self.tags)
+        self.fields.extend(Field(tag.name, tag.body, index, tag.start, tag.end) for tag in found)
         return completion
 
     async def search(self, query: str, retriever: Retriever | None = None) -> list[Hit]:
@@ -112,13 +123,12 @@ class Record:
         kept = [neutral_hit(hit) for hit in hits]
         room = self.limits.max_context - self.limits.max_new_tokens
         while True:
-            messages = [Message(*turn) for turn in write(kept)]
-            tokens = self.engine.tokenizer.chat(messages)
+            self.opening = tuple(Message(*turn) for turn in write(kept))
+            tokens = self.engine.tokenizer.chat(self.opening)
             if len(tokens) <= room or not kept:
                 break
             kept.pop()
-        self.opening, self.messages, self.tokens = tuple(messages), messages, list(tokens)
-        text = "\n".join(message.content for message in messages)
+        text = "\n".join(message.content for message in self.opening)
         self.segments.append(Segment("prompt", text, tuple(tokens), hits=tuple(kept)))
         if len(tokens) > room:
             self.ending = "context"
@@ -132,7 +142,7 @@ class Record:
         Returns the action that the world must answer, None once the episode has ended. A search in
         the last turn cannot run and counts as invalid.
         """
-        last = self.steps >= self.limits.max_steps
+        last = len(self.turns) >= self.limits.max_steps
         if decision.kind == "search" and last:
             decision = Decision("invalid", "the step limit was reached before this search could run")
         if decision.kind == "backtrack" and not self._backtrack():
@@ -168,8 +178,6 @@ class Record:
             self.ending = "context"
             return
         self.segments.append(Segment("world", text, tuple(tokens), hits=tuple(hits)))
-        self.tokens.extend(tokens)
-        self.messages.append(Message("user", text))
 
     def end(self, ending: Ending = "steps") -> None:
         """End the episode, unless it has ended already."""
@@ -208,22 +216,10 @@ class Record:
         segments = self.segments = undo_drops(trajectory.segments[:index])
         self.actions = [action for action in trajectory.actions if action.segment < index]
         self.fields = [field for field in trajectory.fields if field.segment < index]
-        self.steps = sum(segment.author == "policy" for segment in segments)
         self.opening = tuple(Message(*turn) for turn in opening)
-        self._see()
         searches = [action.segment for action in self.actions if action.kind == "search"]
         first = [segments[0].hits] if segments[0].hits else []
         self.shown = [*first, *(() if segments[s].until >= 0 else segments[s + 1].hits for s in searches)]
-
-    def _append_policy(self, completion: Completion) -> None:
-        index = len(self.segments)
-        written = (completion.text, completion.tokens, completion.logprobs, completion.ends, completion.stop)
-        self.segments.append(Segment("policy", *written))
-        self.tokens.extend(completion.tokens)
-        self.messages.append(Message("assistant", completion.text))
-        self.steps += 1
-        found = find_tags(completion.text, self.tags)
-        self.fields.extend(Field(tag.name, tag.body, index, tag.start, tag.end) for tag in found)
 
     def _backtrack(self) -> bool:
         """Drop the last search and what it found from the context; False if there is nothing to drop."""
@@ -234,15 +230,7 @@ class Record:
         # Counted from the end: a first search made for the prompt has no action.
         self.shown[searches.index(search) - len(searches)] = ()
         self.segments = drop(self.segments, search)
-        self._see()
         return True
-
-    def _see(self) -> None:
-        """Derive tokens and chat turns of the present context from the segments."""
-        live = seen(self.segments, len(self.segments))
-        self.tokens = [token for segment in live for token in segment.tokens]
-        later = [Message(_ROLES[s.author], s.text) for s in live if s.author != "prompt"]
-        self.messages = [*self.opening, *later]
 
     def _room(self, cap: int) -> int:
         return min(cap, self.limits.max_context - self.limits.max_new_tokens - len(self.tokens))
@@ -250,14 +238,15 @@ class Record:
     def _cut(self, hit: Hit, room: int, render: Render) -> list[Hit]:
         """The longest word-wise beginning of one passage that fits; no passage if none does."""
         words = hit.passage.text.split()
-        low, high = 0, len(words)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if len(self.engine.tokenizer.encode(render([_first_words(hit, words, middle)]))) <= room:
-                low = middle
-            else:
-                high = middle - 1
-        return [_first_words(hit, words, low)] if low else []
+
+        def beginning(count: int) -> Hit:
+            return Hit(replace(hit.passage, text=" ".join(words[:count])), hit.score)
+
+        def length(count: int) -> int:
+            return len(self.engine.tokenizer.encode(render([beginning(count)])))
+
+        count = bisect_right(range(1, len(words) + 1), room, key=length)
+        return [beginning(count)] if count else []
 
 
 _ROLES = {"policy": "assistant", "world": "user"}
@@ -267,7 +256,3 @@ def derive_seed(*parts: object) -> int:
     """A 63-bit seed from any values: the same on every machine, in every order of work."""
     digest = hashlib.blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
-
-
-def _first_words(hit: Hit, words: Sequence[str], count: int) -> Hit:
-    return Hit(replace(hit.passage, text=" ".join(words[:count])), hit.score)

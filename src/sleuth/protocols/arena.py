@@ -11,11 +11,12 @@ Source: ARENA (Ren et al. 2025), §3.1 and Table 1. Its baselines differ in thei
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sleuth.episodes.protocol import Chat
 from sleuth.errors import ConfigError
-from sleuth.protocols.sections import TaggedSections, order_fault
+from sleuth.protocols.sections import Quote, TaggedSections, order_fault
 from sleuth.text import fill
 from sleuth.types import Hit, Question, Trajectory
 
@@ -43,15 +44,14 @@ class ArenaSections(TaggedSections):
         if len(set(self.sections)) < len(self.sections):
             raise ConfigError(f"sections must differ, not {', '.join(self.sections)}")
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """One user turn."""
         return (("user", fill(self.instruction, question=question.text, references=self.show(hits))),)
 
     def show(self, hits: Sequence[Hit]) -> str:
         """References numbered from 1, one a line."""
-        titles = [f"{hit.passage.title}: " if self.titles else "" for hit in hits]
-        pairs = zip(titles, hits, strict=True)
-        return "\n".join(f"{i}. {title}{hit.passage.text}" for i, (title, hit) in enumerate(pairs, 1))
+        texts = [f"{p.title}: {p.text}" if self.titles else p.text for p in (hit.passage for hit in hits)]
+        return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
 
     def check(self, trajectory: Trajectory) -> str:
         """ "" if the policy wrote the sections, each once and in order, and otherwise only white space."""
@@ -61,12 +61,9 @@ class ArenaSections(TaggedSections):
         """As TaggedSections; None also without gold ids, since their numbers are listed."""
         return super().demonstrate(question, shown) if question.gold_ids else None
 
-    def bodies(
-        self, question: Question, places: Mapping[str, int], quotes: Sequence[tuple[int, str]]
-    ) -> dict[str, str]:
-        """Gold numbers for <relevance>; every other section says which reference supports the answer."""
+    def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:
+        """Gold numbers for <relevance>; every other section quotes the references that support the answer."""
         analysis = " ".join(f"Reference {number}: {quote}" for number, quote in quotes)
-        gold = sorted(places[gold] for gold in question.gold_ids)
         return dict.fromkeys(self.sections, analysis) | {RELEVANCE: f"[{', '.join(map(str, gold))}]"}
 
 

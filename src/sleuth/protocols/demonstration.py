@@ -33,43 +33,31 @@ class Script:
 
 def write_turn(script: Script, note: str, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
     """The next demonstrated turn after `shown` searches, or None if it cannot be demonstrated."""
-    hops = question.hops
-    if not hops or not question.answers:
+    hops, done = question.hops, len(shown)
+    if not hops or not question.answers or done > len(hops):
         return None
-    done = len(shown)
-    if done > len(hops):
+    evidence = _cite(script, hops[done - 1], shown[done - 1]) if done else ""
+    if evidence is None:
         return None
-    evidence = ""
-    if done:
-        cited = _cite(script, hops[done - 1], shown[done - 1])
-        if cited is None:
-            return None
-        evidence = cited
+    tag = note if done and note else "think"
     if done == len(hops):
-        note_text = f"<{note}>{evidence} {script.enough}</{note}>" if note else _think(evidence)
-        return f"{note_text}<answer>{question.answers[0]}</answer>"
-    need = hops[done].need or hops[done].query
-    gap = (script.missing if done else script.plan).format(need=need)
-    thought = f"{evidence} {gap}".strip()
-    lead = f"<{note}>{thought}</{note}>" if done and note else _think(thought)
-    return f"{lead}<search>{hops[done].query}</search>"
-
-
-def _think(text: str) -> str:
-    return f"<think>{text}</think>"
+        enough = f" {script.enough}" if note else ""
+        return f"<{tag}>{evidence}{enough}</{tag}><answer>{question.answers[0]}</answer>"
+    gap = (script.missing if done else script.plan).format(need=hops[done].need or hops[done].query)
+    return f"<{tag}>{f'{evidence} {gap}'.strip()}</{tag}><search>{hops[done].query}</search>"
 
 
 def _cite(script: Script, hop: Hop, hits: Sequence[Hit]) -> str | None:
     """The passage that answers the hop, quoted around its answer; None if it was not found."""
-    for number, hit in enumerate(hits, 1):
-        if hit.passage.id == hop.passage_id:
-            quote = quote_around(hit.passage, hop.answer, script.quote_words)
-            return script.found.format(number=number, quote=quote)
-    return None
+    found = (i for i, hit in enumerate(hits) if hit.passage.id == hop.passage_id)
+    if (place := next(found, None)) is None:
+        return None
+    quote = quote_around(hits[place].passage, hop.answer, script.quote_words)
+    return script.found.format(number=place + 1, quote=quote)
 
 
 def quote_around(passage: Passage, answer: str, most_words: int) -> str:
-    """The part of a passage that holds the answer, led by the title so that it can stand alone."""
+    """The part of a passage that holds the answer, after the title, so that it can be read alone."""
     parts = [p for p in re.split(r"(?<=[.;!?])\s+", passage.text) if p.strip()]
     best = next((p for p in parts if answer and contains(p, answer)), parts[0] if parts else "")
     words = best.split()

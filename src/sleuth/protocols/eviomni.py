@@ -11,13 +11,14 @@ Source: EviOmni (Zhao et al. 2025), §3.1 and Table 10; baselines Tables 7 to 9.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sleuth.episodes.protocol import Chat
 from sleuth.episodes.record import Decision
 from sleuth.errors import ConfigError
 from sleuth.protocols.prompted.direct import Direct
-from sleuth.protocols.sections import TaggedSections, order_fault
+from sleuth.protocols.sections import Quote, TaggedSections, order_fault
 from sleuth.text import fill
 from sleuth.types import Hit, Question, Trajectory
 
@@ -44,7 +45,7 @@ class EviOmni(TaggedSections):
         """Whether the prompt has room for passages."""
         return "{passages}" in self.instruction
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """One user turn."""
         return (("user", fill(self.instruction, question=question.text, passages=self.show(hits))),)
 
@@ -61,10 +62,8 @@ class EviOmni(TaggedSections):
             return Direct().check(trajectory)
         return order_fault("".join(s.text for _, s in trajectory.policy_segments()), self.sections, SECTIONS)
 
-    def bodies(
-        self, question: Question, places: Mapping[str, int], quotes: Sequence[tuple[int, str]]
-    ) -> dict[str, str]:
-        """Which passage says what, and the quotations alone."""
+    def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:
+        """Each useful passage with its quotation, and the quotations alone."""
         return {
             "reason": " ".join(f"Doc {number} is useful. {quote}" for number, quote in quotes),
             "extract": " ".join(quote for _, quote in quotes),

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sleuth.episodes.passages import passage_lines
-from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.protocol import AgentProtocol, Chat
 from sleuth.episodes.record import Decision
 from sleuth.episodes.tags import Tag, find_tags
 from sleuth.protocols.demonstration import Script, write_turn
@@ -25,21 +25,40 @@ from sleuth.types import Hit, Question, Segment, Trajectory
 
 
 @dataclass(frozen=True)
-class SearchTags(AgentProtocol):
-    """A multi-turn search agent that speaks in tags."""
+class TaggedSearch(AgentProtocol):
+    """Prompt and results of agents that search in tags."""
 
     instruction: str
     """The user turn; "{question}" is replaced by the question, or it is appended."""
+    invalid_message: str = ""
+    """Reply to a turn without a valid action; "" ends the episode."""
+    script: Script = field(default_factory=Script)
+    """Wording of warm-start demonstrations."""
+
+    result = "information"
+
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
+        """One user turn with the instruction and the question."""
+        text = question.text if question.text.endswith("?") else f"{question.text}?"
+        ask = "" if "{question}" in self.instruction else " Question: {question}"
+        return (("user", (self.instruction + ask).replace("{question}", text)),)
+
+    def show(self, hits: Sequence[Hit]) -> str:
+        """Numbered passages, one a line, inside the result tag."""
+        lines = passage_lines((hit.passage for hit in hits), always_titled=True)
+        return f"\n\n<{self.result}>{lines}</{self.result}>\n\n"
+
+
+@dataclass(frozen=True)
+class SearchTags(TaggedSearch):
+    """A multi-turn search agent whose turns end with a search or an answer."""
+
     note: str = ""
     """Tag the policy must write first after each result, "" for none."""
     think_before_note: bool = False
     """Whether a <think> may precede the note."""
     result: str = "information"
-    """Tag around what the environment shows."""
-    invalid_message: str = ""
-    """Reply to a turn without a search or an answer; "" ends the episode."""
-    script: Script = field(default_factory=Script)
-    """Wording of warm-start demonstrations."""
+    """Tag around search results."""
 
     @property
     def stops(self) -> tuple[str, ...]:
@@ -51,16 +70,6 @@ class SearchTags(AgentProtocol):
         """Tags the policy may write."""
         return ("think", "search", *([self.note] if self.note else []), "answer")
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
-        """One user turn with the instruction and the question."""
-        text = question.text if question.text.endswith("?") else f"{question.text}?"
-        instruction = (
-            self.instruction
-            if "{question}" in self.instruction
-            else self.instruction + " Question: {question}"
-        )
-        return (("user", instruction.replace("{question}", text)),)
-
     def read(self, text: str) -> Decision:
         """The last answer if the turn holds one, else its last search, else invalid with the reason."""
         blocks = find_tags(text, self.tags)
@@ -71,11 +80,6 @@ class SearchTags(AgentProtocol):
             if bodies:
                 return Decision("invalid", f"empty <{kind}>")
         return Decision("invalid", "neither <search> nor <answer>")
-
-    def show(self, hits: Sequence[Hit]) -> str:
-        """Numbered passages, one a line, inside the result tag."""
-        lines = passage_lines((hit.passage for hit in hits), always_titled=True)
-        return f"\n\n<{self.result}>{lines}</{self.result}>\n\n"
 
     def check(self, trajectory: Trajectory) -> str:
         """The first way in which the policy left the grammar, or "".

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import Positive
@@ -13,6 +13,9 @@ from sleuth.episodes.record import Decision
 from sleuth.episodes.tags import find_tags
 from sleuth.protocols.demonstration import quote_around
 from sleuth.types import Hit, Question
+
+Quote = tuple[int, str]
+"""Number of a gold passage as shown, and a quotation of it."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +66,13 @@ class TaggedSections(AgentProtocol):
             (places[key], quote_around(hits[places[key] - 1].passage, answer, self.quote_words))
             for key, answer in dict.fromkeys(steps)
         ]
-        bodies = {**self.bodies(question, places, quotes), "answer": question.answers[0]}
+        gold = sorted(places[gold] for gold in question.gold_ids)
+        bodies = {**self.bodies(gold, quotes), "answer": question.answers[0]}
         return "".join(f"<{name}>{bodies[name]}</{name}>" for name in self.sections) or bodies["answer"]
 
     @abstractmethod
-    def bodies(
-        self, question: Question, places: Mapping[str, int], quotes: Sequence[tuple[int, str]]
-    ) -> dict[str, str]:
-        """Demonstrated text of every section but the answer.
-
-        `places`: passage id → number as shown. `quotes`: (number, quotation) of each gold passage.
-        """
+    def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:
+        """Demonstrated text of every section but the answer. `gold`: numbers of the gold passages, as shown."""
 
 
 def order_fault(text: str, sections: Sequence[str], names: Sequence[str]) -> str:

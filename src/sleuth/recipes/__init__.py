@@ -63,9 +63,8 @@ def load_recipe(spec: str) -> Recipe:
 
 def recipe_file(spec: str) -> Path | None:
     """The user's own .py file that `spec` names, so that a run can keep a copy; None for our own recipes."""
-    path = Path(spec)
-    if path.is_dir() and not (path / "recipe.json").is_file() and (path / "recipe.py").is_file():
-        path = path / "recipe.py"
+    own = Path(spec) / "recipe.py"
+    path = own if own.is_file() and not own.with_suffix(".json").is_file() else Path(spec)
     return path if path.suffix == ".py" else None
 
 
@@ -109,6 +108,5 @@ def _from_json(path: Path) -> Recipe:
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: not a recipe")
     settings = data.pop("settings", None)
-    if settings is not None and own.is_file():
-        return _from_file(own).with_settings(settings)
-    return Recipe.from_dict(data)
+    is_own = settings is not None and own.is_file()
+    return _from_file(own).with_settings(settings) if is_own else Recipe.from_dict(data)

@@ -59,12 +59,9 @@ class FormatAndAccuracyReward(Reward):
     def _score(self, trajectory: Trajectory, accuracy: float | str) -> Score:
         if isinstance(accuracy, str):
             return Score(0.0, {}, invalid=accuracy)
-        parts = {"format": self.format(trajectory), "accuracy": accuracy}
+        # R_fmt: 1 if the response obeys the protocol's grammar from start to end, else 0.
+        parts = {"format": float(not trajectory.malformed), "accuracy": accuracy}
         return Score(sum(parts.values()), parts)
-
-    def format(self, trajectory: Trajectory) -> float:
-        """R_fmt: 1 if the response obeys the protocol's grammar from start to end, else 0."""
-        return float(not trajectory.malformed)
 
     def accuracy(self, trajectories: Sequence[Trajectory]) -> list[float | str]:
         """R_acc of each answer, 0 without one; the reason where the judge gave no verdict.

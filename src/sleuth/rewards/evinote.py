@@ -95,7 +95,7 @@ class EviNoteReward(Reward):
 
     def _base(self, trajectory: Trajectory) -> float | None:
         """1, `partial` or 0 without R_EQR; None where eq. 5 pays nothing at all."""
-        if not self._passes_gate(trajectory):
+        if self.gate != "none" and not self.is_formatted(trajectory):
             return None
         if self.answer(trajectory) == 1.0:
             return 1.0
@@ -109,16 +109,9 @@ class EviNoteReward(Reward):
 
     def is_formatted(self, trajectory: Trajectory) -> bool:
         """Whether the gate's condition holds; for "none" an answer is enough."""
-        if trajectory.answer is None:
+        if trajectory.answer is None or (self.gate != "none" and not trajectory.bodies(self.note)):
             return False
-        if self.gate == "none":
-            return True
-        if not trajectory.bodies(self.note):
-            return False
-        return self.gate == "note" or (not trajectory.malformed and len(trajectory.bodies("answer")) == 1)
-
-    def _passes_gate(self, trajectory: Trajectory) -> bool:
-        return self.gate == "none" or self.is_formatted(trajectory)
+        return self.gate != "format" or (not trajectory.malformed and len(trajectory.bodies("answer")) == 1)
 
     def is_marked(self, trajectory: Trajectory) -> bool:
         """Note-taking of eq. 5: both marks somewhere in the notes; `code`: every * and # has its partner."""

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from sleuth.errors import TrainingError
 from sleuth.recipes.evo_rag.dpo import DPO, log_sigmoid, signals_of
-from sleuth.recipes.evo_rag.preference_model import Heads, PreferenceModel, accuracy, preference_loss
+from sleuth.recipes.evo_rag.preference_model import PreferenceModel, accuracy, new_heads, preference_loss
 from sleuth.recipes.evo_rag.siblings import Pair, candidates_of
 from sleuth.scale import Scale
 from sleuth.training.policy import Policy
@@ -141,7 +141,7 @@ def test_the_heads_learn_to_rank_siblings(policy: Policy):
 def test_heads_are_saved_and_restored(policy: Policy):
     model, other = model_of(policy), model_of(policy, seed=1)
     other.load_state(model.state())
-    assert torch.equal(model.heads.weight_K_D, other.heads.weight_K_D)
+    assert torch.equal(model.heads.weight, other.heads.weight)
     with pytest.raises(TrainingError, match="another encoder"):
         other.load_state({"heads": torch.zeros(7, 5)})
     assert float(preference_loss(torch.zeros(1, 7), torch.zeros(1, 7))) == pytest.approx(0.693147)
@@ -163,14 +163,13 @@ def test_tied_heads_are_dpo_at_temperature_1():
 
 
 def test_heads_are_linear_and_fixed_by_their_seed():
-    heads = Heads(4, seed=3)
+    heads = new_heads(4, seed=3)
     states = torch.randn(5, 4)
     assert heads(states).shape == (5, 7)
     assert torch.allclose(heads(2 * states), 2 * heads(states))
-    assert torch.allclose(heads.value(states), heads(states).mean(-1))
-    assert torch.equal(heads.weight_K_D, Heads(4, seed=3).weight_K_D)
-    assert not torch.equal(heads.weight_K_D, Heads(4, seed=4).weight_K_D)
-    assert len(set(heads.weight_K_D[:, 0].tolist())) == 7
+    assert torch.equal(heads.weight, new_heads(4, seed=3).weight)
+    assert not torch.equal(heads.weight, new_heads(4, seed=4).weight)
+    assert len(set(heads.weight[:, 0].tolist())) == 7
 
 
 def test_accuracy_counts_the_better_mean():

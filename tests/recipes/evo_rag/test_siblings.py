@@ -85,7 +85,7 @@ def test_a_fork_restores_searches_drops_and_steps():
     last = forked(trunk.actions[-1].segment)
     assert last.tokens == trunk.context(last.fork)
     assert [[hit.passage.id for hit in hits] for hits in last.shown] == [["d"], []]
-    assert last.steps == 3
+    assert len(last.turns) == 3
     assert [m.role for m in last.messages] == ["user", "assistant", "user", "assistant", "user"]
     before = forked(trunk.actions[2].segment)
     assert [[hit.passage.id for hit in hits] for hits in before.shown] == [["d"], ["c"]]

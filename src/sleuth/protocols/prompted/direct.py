@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.episodes.passages import passage_lines
-from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.protocol import AgentProtocol, Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.reasoning import first_line, stated_answer, states_answer
 from sleuth.types import Hit, Question, Trajectory
@@ -27,7 +27,7 @@ class Direct(AgentProtocol):
         "Answer the question from your own knowledge. Reply with the answer only, in a few words."
     )
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """One user turn: instruction, passages if there are any, question."""
         shown = f"\n\n{self.show(hits)}" if hits else ""
         return (("user", f"{self.instruction}{shown}\n\nQuestion: {question.text}\nAnswer:"),)
@@ -56,7 +56,7 @@ class PlainRAG(Direct):
 
     retrieves_first = True
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """One user turn: instruction, passages, question."""
         return (("user", f"{self.instruction}\n\n{self.show(hits)}\n\nQuestion: {question.text}\nAnswer:"),)
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from sleuth.episodes.passages import neutral_hit
-from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.protocol import AgentProtocol, Chat
 from sleuth.episodes.record import Record
 from sleuth.types import Hit, Question
 
@@ -33,8 +33,6 @@ class FreshContexts(AgentProtocol):
     def passages(self, turns: Sequence[str], shown: Sequence[Sequence[Hit]]) -> Sequence[Hit]:
         """Passages for the next context, best first; `shown` holds the hits of every search so far."""
 
-    def next_prompt(
-        self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
-    ) -> tuple[tuple[str, str], ...]:
+    def next_prompt(self, question: Question, hits: Sequence[Hit], turns: Sequence[str]) -> Chat:
         """Chat turns of the next context; quotations from `turns` are neutralised."""
         return self.prompt(question, hits)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import Positive
+from sleuth.episodes.protocol import Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.direct import ChainOfThought
 from sleuth.protocols.prompted.fresh_contexts import FreshContexts
@@ -44,7 +45,7 @@ class IRCoT(FreshContexts, ChainOfThought):
 
     retrieves_first = True
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """The context of the first sentence."""
         return self.next_prompt(question, hits, ())
 
@@ -60,9 +61,7 @@ class IRCoT(FreshContexts, ChainOfThought):
         distinct = {hit.passage.id: hit for hits in reversed(shown) for hit in hits}
         return list(distinct.values())[: self.max_passages]
 
-    def next_prompt(
-        self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
-    ) -> tuple[tuple[str, str], ...]:
+    def next_prompt(self, question: Question, hits: Sequence[Hit], turns: Sequence[str]) -> Chat:
         """Passages, question and the reasoning so far; for the reader, passages and question."""
         if self._is_reasoned(turns):
             return ChainOfThought.prompt(self, question, hits)

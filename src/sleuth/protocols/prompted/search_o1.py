@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sleuth.checked import NonNegative
+from sleuth.episodes.protocol import Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.fresh_contexts import FreshContexts
 from sleuth.text import neutralise
@@ -53,7 +54,7 @@ class SearchO1(FreshContexts):
 
     stops = (QUERY[1],)
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """One user turn: instruction and question."""
         instruction = self.instruction.replace("{max_searches}", str(self.max_searches))
         return (("user", f"{instruction}\n\nQuestion: {question.text}"),)
@@ -82,9 +83,7 @@ class SearchO1(FreshContexts):
         """The latest hits, to be condensed; none for the reasoning."""
         return shown[-1] if len(turns) % 2 and shown else ()
 
-    def next_prompt(
-        self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
-    ) -> tuple[tuple[str, str], ...]:
+    def next_prompt(self, question: Question, hits: Sequence[Hit], turns: Sequence[str]) -> Chat:
         """Passages to condense, or the reasoning with a condensed result after each search."""
         if len(turns) % 2:
             reasoning = "\n".join(turns[::2])

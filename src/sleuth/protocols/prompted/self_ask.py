@@ -19,7 +19,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from sleuth.episodes.protocol import AgentProtocol
+from sleuth.episodes.protocol import AgentProtocol, Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.reasoning import first_sentence, short_answer
 from sleuth.types import Hit, Question, Trajectory
@@ -73,7 +73,7 @@ class SelfAsk(AgentProtocol):
     # A turn ends with its follow-up, or where the model invents a next question.
     stops = (INTERMEDIATE, "\nQuestion:")
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """One user turn: instruction, examples, question."""
         parts = [self.instruction, *EXAMPLES[: self.shots], f"Question: {question.text}\n{NEEDED}"]
         return (("user", "\n\n".join(parts)),)

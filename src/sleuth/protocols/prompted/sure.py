@@ -20,6 +20,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from sleuth.episodes.protocol import Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.fresh_contexts import FreshContexts
 from sleuth.text import neutralise, normalise
@@ -39,14 +40,12 @@ class SuRe(FreshContexts):
     stops = (_DONE,)
     retrieves_first = True
 
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         """Ask for the candidates."""
         form = ", ".join(f"({chr(ord('a') + i)}) ..." for i in range(self.candidates))
-        ask = (
-            f"Read the passages and give {self.candidates} likely answers to the question, of at most three words each, "
-            f"in the form {form}."
-        )
-        return (("user", f"{ask}\n\n{self.show(hits)}\n\nQuestion: {question.text}\nAnswers:"),)
+        number = f"{self.candidates} likely answers to the question, of at most three words each"
+        ask = f"Read the passages and give {number}, in the form {form}.\n\n{self.show(hits)}"
+        return (("user", f"{ask}\n\nQuestion: {question.text}\nAnswers:"),)
 
     def read(self, text: str) -> Decision:
         """The candidates of a first turn; later turns are read by `decide`, which knows their number."""
@@ -76,9 +75,7 @@ class SuRe(FreshContexts):
         needed = len(turns) <= len(self.candidates_in(turns[0]))
         return shown[0] if needed and shown else ()
 
-    def next_prompt(
-        self, question: Question, hits: Sequence[Hit], turns: Sequence[str]
-    ) -> tuple[tuple[str, str], ...]:
+    def next_prompt(self, question: Question, hits: Sequence[Hit], turns: Sequence[str]) -> Chat:
         """Ask for the next summary, verdict or preference."""
         found = [neutralise(candidate) for candidate in self.candidates_in(turns[0])]
         summaries = [_tidy(turn) for turn in turns[1 : 1 + len(found)]]

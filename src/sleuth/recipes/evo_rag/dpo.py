@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from sleuth.algorithms.base import Algorithm, Companion
+from sleuth.algorithms.base import Algorithm, Companion, Groups
 from sleuth.checked import NonNegativeFloat, Positive, PositiveFloat
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
@@ -83,9 +83,7 @@ class DPO(Algorithm):
         """Siblings of every state that one episode per question visits; see siblings.branch."""
         return branch(questions, world, self.group_size, seed=seed, width=width, on_done=on_done)
 
-    def signals(
-        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
-    ) -> list[Signal]:
+    def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """The best pair of every state, as two signals: +1 on each token of x⁺, −1 on each of x⁻; see `weigh`."""
         ranked = [found for group in groups if (found := candidates_of(group))]
         if self.preference == "reward_model":

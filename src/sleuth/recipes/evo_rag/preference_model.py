@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from sleuth.algorithms.base import Companion
+from sleuth.algorithms.base import Companion, Groups
 from sleuth.errors import TrainingError
 from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.recipes.evo_rag.siblings import Candidate, all_pairs, candidates_of
@@ -24,23 +24,15 @@ from sleuth.types import Trajectory
 NUM_HEADS = 7
 
 
-class Heads(nn.Module):
-    """Seven linear functions of a state. No bias: it would cancel in every difference."""
+def new_heads(width: int, seed: int) -> nn.Linear:
+    """Seven linear functions of a state of size D = `width`: small, different, and fixed by `seed`.
 
-    def __init__(self, width: int, seed: int = 0) -> None:
-        """`width` is D, the encoder's hidden size. Heads start small and different, fixed by `seed`."""
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        self.weight_K_D = nn.Parameter(torch.randn(NUM_HEADS, width, generator=generator) * 0.01 / width**0.5)
-
-    def forward(self, states_N_D: Tensor) -> Tensor:
-        """Scores [N, 7]."""
-        return states_N_D @ self.weight_K_D.T
-
-    def value(self, states_N_D: Tensor) -> Tensor:
-        """One number per state, [N]: the mean of the heads."""
-        scores: Tensor = self(states_N_D)
-        return scores.mean(-1)
+    They have no bias, which would cancel in every difference.
+    """
+    heads = nn.utils.skip_init(nn.Linear, width, NUM_HEADS, bias=False)
+    generator = torch.Generator().manual_seed(seed)
+    heads.weight.data = torch.randn(NUM_HEADS, width, generator=generator) * 0.01 / width**0.5
+    return heads
 
 
 def preference_loss(chosen_P_K: Tensor, rejected_P_K: Tensor) -> Tensor:
@@ -64,10 +56,10 @@ class PreferenceModel(Companion):
         if policy.reference is None:
             policy.freeze_reference()
         width = int(policy.causal_lm.get_input_embeddings().weight.shape[1])  # type: ignore[operator]
-        self.heads = Heads(width, scale.seed)
+        self.heads = new_heads(width, scale.seed)
         self._policy, self._algorithm, self._scale = policy, algorithm, scale
 
-    def fit(self, groups: Sequence[Sequence[Trajectory]], seed: int) -> dict[str, float]:
+    def fit(self, groups: Groups, seed: int) -> dict[str, float]:
         """One epoch over every pair of siblings whose returns differ by Δ; figures named preference/….
 
         Accuracy and loss are those before the epoch, when none of these pairs has been learnt.
@@ -99,19 +91,19 @@ class PreferenceModel(Companion):
         """Candidates with the mean head's score in place of their return."""
         turns = [candidate.turn for group in siblings for candidate in group]
         with torch.no_grad():
-            values = iter(self.heads.value(self._encode(turns)).tolist())
+            values = iter(self.heads(self._encode(turns)).mean(-1).tolist())
         return [[candidate._replace(value=next(values)) for candidate in group] for group in siblings]
 
     def state(self) -> dict[str, Tensor]:
         """Weights, for a checkpoint."""
-        return {"heads": self.heads.weight_K_D.detach()}
+        return {"heads": self.heads.weight.detach()}
 
     def load_state(self, tensors: Mapping[str, Tensor]) -> None:
         """Restore what `state` returned. Raises TrainingError if it belongs to another encoder."""
-        if tensors["heads"].shape != self.heads.weight_K_D.shape:
+        if tensors["heads"].shape != self.heads.weight.shape:
             raise TrainingError("the checkpoint holds a preference model of another encoder")
         with torch.no_grad():
-            self.heads.weight_K_D.copy_(tensors["heads"])
+            self.heads.weight.copy_(tensors["heads"])
 
     def _encode(self, turns: Sequence[Trajectory]) -> Tensor:
         """The encoder's state after each context and action, [N, D] float32: that of the last token."""

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from sleuth.episodes.protocol import AgentProtocol
 from sleuth.episodes.record import Decision
 from sleuth.episodes.tags import find_tags
-from sleuth.protocols.demonstration import Script, write_turn
-from sleuth.protocols.search_tags import SearchTags, outside
+from sleuth.protocols.demonstration import write_turn
+from sleuth.protocols.search_tags import TaggedSearch, outside
 from sleuth.types import Hit, Question, Segment, Trajectory
 
 BACKTRACK = "<backtrack/>"
@@ -28,31 +27,17 @@ UNANSWERABLE, USELESS = "The documents do not answer this.", "These documents do
 
 
 @dataclass(frozen=True)
-class EvoRAG(AgentProtocol):
+class EvoRAG(TaggedSearch):
     """An agent that may also take a search back, or refuse."""
 
-    instruction: str
-    """The user turn; "{question}" is replaced by the question, or it is appended."""
-    invalid_message: str = ""
-    """Reply to a turn without exactly one action that can be carried out; "" ends the episode."""
     backtrack_message: str = "\n\n(the last search was dropped)\n\n"
     """Reply to a backtrack."""
     detours: float = 0.0
     """Share of demonstrations that first search for the whole question and, if that fails, backtrack."""
-    script: Script = field(default_factory=Script)
-    """Wording of the rest of a demonstration."""
 
     tags = ("think", "search", "answer", "refuse")
     stops = ("</search>", BACKTRACK, "</answer>", "</refuse>")
     refuses = True
-
-    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> tuple[tuple[str, str], ...]:
-        """One user turn: the instruction and the question."""
-        return SearchTags(self.instruction).prompt(question, hits)
-
-    def show(self, hits: Sequence[Hit]) -> str:
-        """Numbered passages, one a line, inside <information>."""
-        return SearchTags(self.instruction).show(hits)
 
     def reply_to(self, kind: str) -> str:
         """The reply to a backtrack or an invalid action."""
