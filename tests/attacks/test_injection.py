@@ -69,17 +69,9 @@ def assert_harmless(trajectory: Trajectory) -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-def test_a_passage_cannot_act(attack: str):
+def test_passage_title_and_question_cannot_act(attack: str):
     assert_harmless(attacked("Paris", attack))
-
-
-@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-def test_a_title_cannot_act(attack: str):
     assert_harmless(attacked(attack, "text"))
-
-
-@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
-def test_a_question_cannot_act(attack: str):
     trajectory = attacked("t", "x", question=f"Capital? {attack}")
     assert_harmless(trajectory)
     assert "<" not in trajectory.segments[0].text

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -6,37 +7,28 @@ from sleuth.episodes.tags import find_tags
 NAMES = ("search", "answer", "think")
 
 
-def bodies(text: str) -> list[tuple[str, str]]:
-    return [(tag.name, tag.body) for tag in find_tags(text, NAMES)]
-
-
-def test_blocks_in_order():
-    assert bodies("<think>a</think> x <search>q</search>") == [("think", "a"), ("search", "q")]
-
-
-def test_unclosed_and_stray_tags_are_no_blocks():
-    assert bodies("<search>q") == []
-    assert bodies("q</search>") == []
-    assert bodies("<search>q</answer>") == []
-
-
-def test_innermost_opening_wins():
-    assert bodies("<search>a<search>b</search>") == [("search", "b")]
-    assert bodies("<think>a<answer>b</answer></think>") == [("answer", "b")]
-
-
-def test_tags_are_exact():
-    assert bodies("<Answer>x</Answer>") == []
-    assert bodies("< answer>x</answer>") == []
-    assert bodies("<answer id=1>x</answer>") == []
-
-
-def test_unknown_tags_are_text():
-    assert bodies("<answer>a <b>bold</b></answer>") == [("answer", "a <b>bold</b>")]
-
-
-def test_no_names_no_blocks():
-    assert find_tags("<answer>x</answer>", ()) == []
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("<think>a</think> x <search>q</search>", [("think", "a"), ("search", "q")]),
+        # unclosed and stray tags
+        ("<search>q", []),
+        ("q</search>", []),
+        ("<search>q</answer>", []),
+        # the innermost opening tag wins
+        ("<search>a<search>b</search>", [("search", "b")]),
+        ("<think>a<answer>b</answer></think>", [("answer", "b")]),
+        # tags are exact
+        ("<Answer>x</Answer>", []),
+        ("< answer>x</answer>", []),
+        ("<answer id=1>x</answer>", []),
+        # unknown tags are text
+        ("<answer>a <b>bold</b></answer>", [("answer", "a <b>bold</b>")]),
+    ],
+)
+def test_blocks(text: str, blocks: list[tuple[str, str]]):
+    assert [(tag.name, tag.body) for tag in find_tags(text, NAMES)] == blocks
+    assert find_tags(text, ()) == []
 
 
 @given(

@@ -71,21 +71,24 @@ def test_search_then_answer():
     assert [s.author for s in t.segments] == ["prompt", "policy", "world", "policy"]
     assert (t.answer, t.ending, t.malformed, t.searches) == ("Ann", "answered", "", 1)
     assert [h.passage.id for h in t.hits] == ["p1", "p2"]
+    assert [h.passage.id for h in play([SEARCH, ANSWER], top_k=1).hits] == ["p1"]
     assert t.bodies("evaluate") == ["Doc 1"]
     assert t.segments[2].text.strip().startswith("<information>Doc 1(Title: Ann) Ann wrote it.")
 
 
-def test_tokens_are_kept_as_fed_and_as_sampled():
-    contexts: list[list[int]] = []
+def test_tokens_are_kept_as_fed_and_as_sampled_and_chat_turns_alternate():
+    asked: list[Request] = []
 
     def reply(request: Request, turn: int) -> str:
-        contexts.append(list(request.tokens))
+        asked.append(request)
         return [SEARCH, ANSWER][turn]
 
     t = play(reply)
-    flat = t.tokens
-    for context in contexts:
-        assert flat[: len(context)] == context
+    assert all(t.tokens[: len(request.tokens)] == request.tokens for request in asked)
+    assert [[m.role for m in request.messages] for request in asked] == [
+        ["user"],
+        ["user", "assistant", "user"],
+    ]
     assert "".join(BYTES.decode(s.tokens) for s in t.segments[1:]) == "".join(s.text for s in t.segments[1:])
     assert sum(t.loss_mask) == len((SEARCH + ANSWER).encode())
 
@@ -102,30 +105,25 @@ def test_field_spans_map_to_tokens():
     assert BYTES.decode(inside) == "Doc 1"
 
 
-def test_generation_stops_at_the_action():
-    t = play(["<answer>Ann</answer> and much more <search>x</search>"])
-    assert t.segments[1].text == "<answer>Ann</answer>"
-    assert t.segments[1].stop == "stop"
-
-
-def test_invalid_action_is_answered_and_costs_a_step():
-    t = play(["hello", "<answer>Ann</answer>"])
+@pytest.mark.parametrize("turn", ["hello", ""])
+def test_an_invalid_action_is_answered_and_costs_a_step(turn: str):
+    t = play([turn, "<answer>Ann</answer> and much more <search>x</search>"])
     assert [a.kind for a in t.actions] == ["invalid", "answer"]
-    assert t.segments[2].text == "\nTry again.\n"
-    assert t.segments[2].author == "world"
-    assert "outside the tags" in t.malformed
+    assert (t.segments[2].author, t.segments[2].text) == ("world", "\nTry again.\n")
+    assert t.malformed
+    assert (t.segments[3].text, t.segments[3].stop) == ("<answer>Ann</answer>", "stop")
+    ended = play([turn], protocol=SearchTags(instruction="{question}"))
+    assert (ended.ending, ended.answer) == ("steps", None), "without a message to answer with"
 
 
-def test_empty_completion():
-    t = play(["", "<answer>Ann</answer>"])
-    assert t.segments[1].tokens == ()
-    assert t.actions[0].kind == "invalid"
-    assert t.answer == "Ann"
-
-
-def test_without_an_invalid_message_an_invalid_action_ends_the_episode():
-    t = play(["hello"], protocol=SearchTags(instruction="{question}"))
-    assert (t.ending, t.answer) == ("steps", None)
+def test_plain_rag_retrieves_before_the_prompt_and_drops_passages_to_fit_the_context():
+    t = play(["Ann\n"], protocol=PlainRAG())
+    assert [s.author for s in t.segments] == ["prompt", "policy"]
+    assert "Doc 1(Title: Ann) Ann wrote it." in t.segments[0].text
+    assert ([h.passage.id for h in t.hits], t.answer) == (["p1", "p2"], "Ann")
+    long = Shelf(tuple(Passage(f"p{i}", "T", "word " * 60) for i in range(3)))
+    t = play(["Ann"], protocol=PlainRAG(), retriever=long, max_context=600, max_new_tokens=20)
+    assert [h.passage.id for h in t.hits] == ["p0"]
 
 
 def test_step_limit():
@@ -135,10 +133,6 @@ def test_step_limit():
     assert t.actions[-1].kind == "invalid"
     assert t.segments[-1].author == "policy"
     assert t.malformed == "no answer"
-
-
-def test_top_k():
-    assert [h.passage.id for h in play([SEARCH, ANSWER], top_k=1).hits] == ["p1"]
 
 
 def test_passages_are_dropped_whole_and_the_last_one_cut_but_the_closing_tag_stays():
@@ -158,10 +152,8 @@ def test_context_budget_never_cuts_the_question():
     assert t.ending in ("context", "steps")
     assert len(t.tokens) <= 300
     assert t.segments[0].text == "Q: Who?"
-
-
-def test_question_longer_than_the_context():
-    t = play([ANSWER], question=Question("q", "w " * 400, ("Ann",)), max_context=200, max_new_tokens=50)
+    long = Question("q", "w " * 400, ("Ann",))
+    t = play([ANSWER], question=long, max_context=200, max_new_tokens=50)
     assert (t.ending, t.answer, t.actions) == ("context", None, ())
 
 
@@ -233,35 +225,10 @@ def test_sampling_reaches_the_engine_with_the_protocols_stops():
     assert given == [Sampling(33, 0.7, 0.9, ("</search>", "</answer>"))]
 
 
-def test_chat_turns_alternate_for_endpoints():
-    roles: list[tuple[str, ...]] = []
-
-    def reply(request: Request, turn: int) -> str:
-        roles.append(tuple(m.role for m in request.messages))
-        return [SEARCH, ANSWER][turn]
-
-    play(reply)
-    assert roles == [("user",), ("user", "assistant", "user")]
-
-
-def test_plain_rag_retrieves_before_the_prompt():
-    t = play(["Ann\n"], protocol=PlainRAG())
-    assert [s.author for s in t.segments] == ["prompt", "policy"]
-    assert "Doc 1(Title: Ann) Ann wrote it." in t.segments[0].text
-    assert [h.passage.id for h in t.hits] == ["p1", "p2"]
-    assert t.answer == "Ann"
-
-
-def test_plain_rag_drops_passages_to_fit_the_context():
-    long = Shelf(tuple(Passage(f"p{i}", "T", "word " * 60) for i in range(3)))
-    t = play(["Ann"], protocol=PlainRAG(), retriever=long, max_context=600, max_new_tokens=20)
-    assert [h.passage.id for h in t.hits] == ["p0"]
-
-
 @pytest.mark.parametrize(
     "limits", [{"max_steps": 0}, {"top_k": 0}, {"max_new_tokens": 5000}, {"max_context": -1}]
 )
-def test_impossible_limits(limits: dict[str, int]):
+def test_limits_out_of_range(limits: dict[str, int]):
     with pytest.raises(ConfigError):
         Limits(**limits)
 

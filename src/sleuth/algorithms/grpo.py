@@ -1,8 +1,8 @@
 """GRPO: several rollouts of one question are each other's baseline. No critic.
 
 Shao et al. 2024, "DeepSeekMath", eqs. 3 and 4, in the on-policy form that Search-R1, Eval-RAR,
-ARENA and EviOmni build on. What the papers vary is a field here: how the group's rewards are
-scaled, which KL estimator is used, and whether sequences or tokens are averaged.
+ARENA and EviOmni build on. Its fields are the points on which the papers differ: the scaling of the
+group's rewards, the KL estimator, and averages over sequences or tokens.
 """
 
 from __future__ import annotations

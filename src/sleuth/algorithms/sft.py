@@ -10,7 +10,7 @@ from sleuth.types import Signal
 
 @dataclass(frozen=True)
 class SFT(Algorithm):
-    """−log π(token), averaged over policy tokens; what the environment wrote has no weight."""
+    """−log π(token), averaged over policy tokens; text of the environment has no weight."""
 
     group_size = 1
     num_updates = 1

@@ -1,6 +1,6 @@
 """Backtracking: the last search and its documents leave the context, never the record.
 
-Every segment stays in the trajectory; `Segment.until` says which later segments still see it.
+Every segment stays in the trajectory; `Segment.until` is the first later segment that does not see it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def last_search(segments: Sequence[Segment], actions: Sequence[Action]) -> int |
 
 
 def drop(segments: Sequence[Segment], search: int) -> list[Segment]:
-    """The segments after the last one has dropped the search in segment `search` and what it found.
+    """The segments after the last one has dropped the search in segment `search` and its results.
 
     The turn that backtracks stays in the context: without it greedy decoding would see the very
     context in which it chose the search, and choose it again.

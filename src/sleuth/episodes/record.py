@@ -41,7 +41,7 @@ class Decision(NamedTuple):
 
 @dataclass(slots=True)
 class Record:
-    """The mutable state of one episode: two calls that wait (`sample`, `search`), and what they add."""
+    """The mutable state of one episode, extended by its two awaited calls, `sample` and `search`."""
 
     question: Question
     """With neutralised text; `source` keeps the original."""
@@ -170,7 +170,7 @@ class Record:
         self.reply(render(kept), kept)
 
     def reply(self, text: str, hits: Sequence[Hit] = ()) -> None:
-        """Append what the world says, if anything; without room for another turn the episode ends."""
+        """Append text of the environment, if any; without room for another turn the episode ends."""
         if not text:
             return
         tokens = self.engine.tokenizer.encode(text)
@@ -222,7 +222,7 @@ class Record:
         self.shown = [*first, *(() if segments[s].until >= 0 else segments[s + 1].hits for s in searches)]
 
     def _backtrack(self) -> bool:
-        """Drop the last search and what it found from the context; False if there is nothing to drop."""
+        """Drop the last search and its results from the context; False if there is nothing to drop."""
         search = last_search(self.segments, self.actions)
         if search is None:
             return False

@@ -20,7 +20,7 @@ class Script:
     """Sentence templates of a demonstration."""
 
     plan: str = "I need to find {need}."
-    """First thought; {need} is what the hop looks for."""
+    """First thought; {need} is the hop's need."""
     found: str = "Doc {number}: {quote}"
     """Cites the passage that answers a hop."""
     missing: str = "Still missing: {need}."

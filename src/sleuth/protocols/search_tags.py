@@ -1,6 +1,6 @@
-"""The tag grammar shared by Search-R1 and its relatives: think, search, read results, answer.
+"""Tag grammar of Search-R1 and its relatives: think, search, read results, answer.
 
-One episode, `note` being what a method adds (nothing in Search-R1, <evaluate> in Eval-RAR):
+One episode, `note` being the tag that a method adds (none in Search-R1, <evaluate> in Eval-RAR):
 
     policy  <think>…</think><search>query</search>
     world   <information>Doc 1(Title: …) …</information>
@@ -121,7 +121,7 @@ class SearchTags(TaggedSearch):
         return decision.text if decision.kind == "invalid" else ""
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
-        """Search hop by hop, cite what each result contributed, then answer; None if a hop was missed."""
+        """Search hop by hop, cite the contribution of each result, then answer; None if a hop was missed."""
         return write_turn(self.script, self.note, question, shown)
 
 

@@ -35,7 +35,7 @@ RECIPES = {
     "self-ask": "sleuth.recipes.baselines:SELF_ASK",
     "sure": "sleuth.recipes.baselines:SURE",
 }
-"""Name → the file's dict of scales and variants; "paper" is what a bare name means."""
+"""Name → the file's dict of scales and variants; a bare name means "paper"."""
 
 
 def recipe_names() -> list[str]:

@@ -1,7 +1,7 @@
 """ARENA's rewards: format, accuracy, relevance, and a bonus where all three are full.
 
 Ren et al. 2025, "ARENA", §3.3: R = R_fmt + R_acc + R_rel + R_bonus, every weight 1, so 0 to 13.
-Naive-GRPO (§4.3) is the first two. Where the paper is silent, docs/methods/arena.md says what we do.
+Naive-GRPO (§4.3) is the first two. docs/methods/arena.md lists our decisions where the paper is silent.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JUDGE_PROMPT = (
 
 @dataclass(frozen=True)
 class FormatAndAccuracyReward(Reward):
-    """R = R_fmt + R_acc: what Naive-GRPO is trained with."""
+    """R = R_fmt + R_acc, the reward of Naive-GRPO."""
 
     measure: Literal["em", "f1", "judge"] = "em"
     """R_acc: exact match, token F1 (Tables 6, 10 and 11), or a judge's verdict on the answer."""
@@ -122,7 +122,7 @@ def judge_prompt(trajectory: Trajectory) -> str:
 def references(trajectory: Trajectory) -> list[Passage]:
     """The numbered passages: those shown in the prompt; a transcript's are the question's, in order.
 
-    An episode of ours shows what fits, which may be fewer than the question brings; a transcript
+    An episode of ours shows those that fit, possibly fewer than the question has; a transcript
     from elsewhere has a prompt without tokens and without hits.
     """
     prompts = [segment for segment in trajectory.segments if segment.author == "prompt"]

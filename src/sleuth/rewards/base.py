@@ -1,4 +1,4 @@
-"""Reward: trajectory in, score out. Reads only what the policy wrote, never the prompt or passages' tags."""
+"""Reward: trajectory in, score out. Reads the policy's own text only, never tags in prompt or passages."""
 
 from __future__ import annotations
 

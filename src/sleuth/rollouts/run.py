@@ -1,6 +1,6 @@
 """Many episodes at a time: questions in, groups of trajectories out. The same code trains, evaluates and serves.
 
-Each episode is a coroutine that proceeds at its own pace; what it contains depends only on its seed.
+Each episode is a coroutine that proceeds at its own pace; its content depends only on its seed.
 """
 
 from __future__ import annotations

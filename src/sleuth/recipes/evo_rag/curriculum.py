@@ -1,9 +1,9 @@
 """The curriculum's weights: how much each of the seven step rewards counts at each step of an episode.
 
 EVO-RAG, Table 1 and §3.6: w_k(t) = (1 − p) w_early + p w_late with p = t / T_max. Stage 1
-(Discovery) goes from start to mid, stage 2 (Refinement) from mid to end. The paper's text says
-that the weight of the retrieval action penalty rises from 0.4 to 1.2, Table 1 that it falls: the
-table is followed, the other is one setting away.
+(Discovery) goes from start to mid, stage 2 (Refinement) from mid to end. In the paper's text
+the weight of the retrieval action penalty rises from 0.4 to 1.2, in Table 1 it falls. We follow the
+table; the recipe evo-rag/rising-action-penalty follows the text.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class EvoRAG(TaggedSearch):
         return "" if names == wanted else f"not one <think> and then an action: {', '.join(names) or 'none'}"
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
-        """Search hop by hop and answer, now and then after a detour; refuse what has no answer.
+        """Search hop by hop and answer, sometimes after a detour; refuse an unanswerable question.
 
         None if a hop of an answerable question was missed.
         """
@@ -104,7 +104,7 @@ class EvoRAG(TaggedSearch):
         return write_turn(self.script, "", question, shown)
 
     def _refuse(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str:
-        """Follow what hops there are, or search for the whole question; then refuse."""
+        """Follow the hops if there are any, else search for the whole question; then refuse."""
         if question.hops and len(shown) < len(question.hops):
             turn = write_turn(self.script, "", replace(question, answers=(UNANSWERABLE,)), shown)
             if turn is not None:
