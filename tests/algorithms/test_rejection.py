@@ -1,7 +1,5 @@
 """Rejection sampling keeps few, different, short successes of questions that do not always succeed."""
 
-from __future__ import annotations
-
 from sleuth.algorithms.rejection import RejectionSampling
 from sleuth.types import Question, Score, Segment, Trajectory
 

@@ -1,7 +1,5 @@
 """A stage for hand-written episodes (fixtures): passages found by a word of the query, and a model that follows a script."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

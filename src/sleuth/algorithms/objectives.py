@@ -5,8 +5,6 @@ al. 2017, eq. 7); GRPO (Shao et al. 2024, eqs. 3-4); KL estimators k2, k3 (Schul
 "Approximating KL divergence").
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,15 +4,12 @@ RAFT (Dong et al. 2023) and STaR (Zelikman et al. 2022): sample several episodes
 with enough reward, and maximise their likelihood. No baseline, no negative examples.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from msgspec import Meta
 
-from sleuth.algorithms.base import Companion
+from sleuth.algorithms.base import Companion, Groups
 from sleuth.algorithms.sft import SFT
 from sleuth.checked import Positive
 from sleuth.types import Signal, Trajectory
@@ -31,9 +28,7 @@ class RejectionSampling(SFT):
     keep: Annotated[int, Meta(ge=1)] = 2
     """Most kept episodes a question, different from one another; the shortest first."""
 
-    def signals(
-        self, groups: Sequence[Sequence[Trajectory]], companion: Companion | None = None
-    ) -> list[Signal]:
+    def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """Weight 1 on the policy tokens of kept episodes; a question that always succeeds teaches nothing new."""
         kept: list[Trajectory] = []
         for group in groups:

@@ -1,7 +1,5 @@
 """SFT: maximum likelihood of the policy's own tokens. For warm starts on demonstrations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sleuth.algorithms.base import Algorithm, Companion, Groups

@@ -3,8 +3,6 @@
 Every segment stays in the trajectory; `Segment.until` is the first later segment that does not see it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Passages as the policy reads them: unable to act, numbered, one a line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sleuth.text import neutralise

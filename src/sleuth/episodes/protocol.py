@@ -1,7 +1,5 @@
 """AgentProtocol: how agent and environment exchange text, and the coroutine that plays one episode."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Invariant: tokens are appended once, as fed or as sampled; nothing is ever decod
 again, and only policy segments are read for actions.
 """
 
-from __future__ import annotations
-
 import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Well-formed tags in model-written text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

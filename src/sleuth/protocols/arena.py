@@ -8,8 +8,6 @@ One episode; the references are numbered from 1 in the order in which they are s
 Source: ARENA (Ren et al. 2025), §3.1 and Table 1. Its baselines differ in their sections only.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +43,6 @@ class ArenaSections(TaggedSections):
             raise ConfigError(f"sections must differ, not {', '.join(self.sections)}")
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
-        """One user turn."""
         return (("user", fill(self.instruction, question=question.text, references=self.show(hits))),)
 
     def show(self, hits: Sequence[Hit]) -> str:

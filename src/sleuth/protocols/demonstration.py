@@ -5,8 +5,6 @@ for in every update. A demonstration exists only where the gold searches really 
 passages with the retriever in use.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

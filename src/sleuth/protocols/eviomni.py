@@ -9,8 +9,6 @@ With fewer sections the same grammar serves inference, which ends at </extract>,
 Source: EviOmni (Zhao et al. 2025), §3.1 and Table 10; baselines Tables 7 to 9.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,7 +44,6 @@ class EviOmni(TaggedSections):
         return "{passages}" in self.instruction
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
-        """One user turn."""
         return (("user", fill(self.instruction, question=question.text, passages=self.show(hits))),)
 
     def read(self, text: str) -> Decision:

@@ -10,8 +10,6 @@ Sources: Search-R1 (Jin et al. 2025), §3.2 and its released loop for the layout
 the reply to an invalid action; Eval-RAR, Algorithm 1, for the place of the note.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,7 +36,6 @@ class TaggedSearch(AgentProtocol):
     result = "information"
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
-        """One user turn with the instruction and the question."""
         text = question.text if question.text.endswith("?") else f"{question.text}?"
         ask = "" if "{question}" in self.instruction else " Question: {question}"
         return (("user", (self.instruction + ask).replace("{question}", text)),)

@@ -1,7 +1,5 @@
 """TaggedSections: one turn of tagged sections over given passages, shared by ARENA and EviOmni."""
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -31,7 +29,6 @@ class TaggedSections(AgentProtocol):
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The sections."""
         return self.sections
 
     @property

@@ -4,8 +4,6 @@
 RECIPE or RECIPES, a saved recipe.json, or a run folder that holds one.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

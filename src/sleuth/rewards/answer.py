@@ -5,8 +5,6 @@ Eval-RAR, eqs. 2–5: R = EM if > 0, else r_eval if some gold ⊆ the concatenat
 AutoRefine: the same shape with F1 and <refine>.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

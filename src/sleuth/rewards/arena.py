@@ -4,8 +4,6 @@ Ren et al. 2025, "ARENA", §3.3: R = R_fmt + R_acc + R_rel + R_bonus, every weig
 Naive-GRPO (§4.3) is the first two. docs/methods/arena.md lists our decisions where the paper is silent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ Dai et al., "EviNote-RAG", eqs. 4 and 5. `EviNoteReward()` is the paper's; the r
 and the ablations of Tables 2 to 5 are settings. Only the policy's own notes and marks count.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Zhao et al. 2025, "EviOmni", §3.1 and §3.2, eqs. 4 to 9: R = 0.8 R_ans + 0.1 R
 The probes are text of this reward only: they never enter a trajectory, so only {r, e, o_f} trains.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A demonstration is a real episode. The protocol's script writes its turns instea
 layout is exactly that of the policy's later episodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -3,8 +3,6 @@
 Each episode is a coroutine that proceeds at its own pace; its content depends only on its seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any

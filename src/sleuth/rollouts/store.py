@@ -4,8 +4,6 @@ One record per line, so that any tool can read the file. Readers ignore a last l
 newline, where a writer was killed.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 from collections.abc import Iterator

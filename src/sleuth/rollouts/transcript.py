@@ -1,7 +1,5 @@
 """Transcripts from other systems, as trajectories. Text only: they can be scored, not trained on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

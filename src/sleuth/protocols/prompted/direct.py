@@ -7,8 +7,6 @@
 Sources: the rows of Search-R1's Table 2; chain of thought, Wei et al. 2022.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,7 +55,6 @@ class PlainRAG(Direct):
     retrieves_first = True
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
-        """One user turn: instruction, passages, question."""
         return (("user", f"{self.instruction}\n\n{self.show(hits)}\n\nQuestion: {question.text}\nAnswer:"),)
 
     def show(self, hits: Sequence[Hit]) -> str:

@@ -1,7 +1,5 @@
 """FreshContexts: protocols that write every turn in a new context."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 

@@ -11,8 +11,6 @@ Source: Trivedi et al. 2023, §3: retrieve with the question; reason one sentenc
 it, until "answer is:" or 8 sentences; at most 15 paragraphs; a separate reader.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

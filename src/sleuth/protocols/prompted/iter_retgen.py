@@ -8,8 +8,6 @@
 Source: Shao et al. 2023, §3: q_t = y_{t-1} ‖ q, the generation sees the latest passages only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Both rules read model-written text only. Source of the mark "answer is": IRCoT (Trivedi et al. 2023).
 """
 
-from __future__ import annotations
-
 import re
 
 _MARK = re.compile(r"\banswer is\b\s*:?", re.IGNORECASE)

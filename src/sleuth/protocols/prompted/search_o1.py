@@ -11,8 +11,6 @@ Source: Li et al. 2025, §3 (agentic search, Reason-in-Documents) and the releas
 marks. Turns alternate: reasoning, condensing, reasoning, …
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +53,6 @@ class SearchO1(FreshContexts):
     stops = (QUERY[1],)
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
-        """One user turn: instruction and question."""
         instruction = self.instruction.replace("{max_searches}", str(self.max_searches))
         return (("user", f"{instruction}\n\nQuestion: {question.text}"),)
 

@@ -10,8 +10,6 @@ engine. Theirs inserts the engine's own short answer; a passage retriever has no
 are shown and the model writes the intermediate answer itself.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,7 +72,6 @@ class SelfAsk(AgentProtocol):
     stops = (INTERMEDIATE, "\nQuestion:")
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
-        """One user turn: instruction, examples, question."""
         parts = [self.instruction, *EXAMPLES[: self.shots], f"Question: {question.text}\n{NEEDED}"]
         return (("user", "\n\n".join(parts)),)
 

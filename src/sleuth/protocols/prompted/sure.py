@@ -10,8 +10,6 @@ candidate; rank r adds, over the other summaries, 1 where its own is found more 
 where neither is named; the candidate with the highest v + r is the answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

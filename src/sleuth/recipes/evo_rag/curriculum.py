@@ -6,8 +6,6 @@ the weight of the retrieval action penalty rises from 0.4 to 1.2, in Table 1 it 
 table; the recipe evo-rag/rising-action-penalty follows the text.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, get_args
 

@@ -8,8 +8,6 @@ Its gradient is −β σ(−β h) [∇ log π(x⁺) − ∇ log π(x⁻)], where
 token. So pairs go through the same update as every other method, in any micro-batches.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

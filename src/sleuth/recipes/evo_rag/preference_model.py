@@ -5,8 +5,6 @@ prefix and candidate; L_RM = −(1/7) Σ_k log σ(f_k(x⁺) − f_k(x⁻)). As p
 from the same pairs, ranked by total return.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -29,7 +27,7 @@ def new_heads(width: int, seed: int) -> nn.Linear:
 
     They have no bias, which would cancel in every difference.
     """
-    heads = nn.utils.skip_init(nn.Linear, width, NUM_HEADS, bias=False)
+    heads = nn.Linear(width, NUM_HEADS, bias=False)
     generator = torch.Generator().manual_seed(seed)
     heads.weight.data = torch.randn(NUM_HEADS, width, generator=generator) * 0.01 / width**0.5
     return heads
@@ -95,7 +93,6 @@ class PreferenceModel(Companion):
         return [[candidate._replace(value=next(values)) for candidate in group] for group in siblings]
 
     def state(self) -> dict[str, Tensor]:
-        """Weights, for a checkpoint."""
         return {"heads": self.heads.weight.detach()}
 
     def load_state(self, tensors: Mapping[str, Tensor]) -> None:

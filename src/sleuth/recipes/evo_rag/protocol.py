@@ -9,8 +9,6 @@
 Source: EVO-RAG, §3.2, action space; the tags are ours, since the paper shows none.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ r_ref = +1 for a refusal on insufficient evidence, −1 on sufficient; r_step = 
 r_ans = ½ (EM + F1) at the answer. R = Σ_t Σ_k w_k(t) r_k(s_t, a_t).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -12,8 +12,6 @@ policy: the return of a single step pays nothing for a search whose answer comes
 least Δ = 0.3, the policy from one pair per state with a margin of at least δ = 0.2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
