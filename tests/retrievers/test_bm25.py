@@ -20,6 +20,7 @@ from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.given import Paragraphs
 from sleuth.retrievers.index_files import manifest
 from sleuth.types import Hit, Passage
+from support.damage import overwrite
 
 ENGINE_FILES = ["*.fast", "*.fieldnorm", "*.idx", "*.pos", "*.store", "*.term", "meta.json"]
 PASSAGES = [
@@ -213,13 +214,13 @@ def only(directory: Path, pattern: str) -> Path:
 
 def cut(directory: Path) -> None:
     file = only(directory, "*.store")
-    file.write_bytes(file.read_bytes()[:-10])
+    overwrite(file, file.read_bytes()[:-10])
 
 
 def spoil(file: Path) -> None:
     """Change the first byte but not the size."""
     data = file.read_bytes()
-    file.write_bytes(bytes([data[0] ^ 1]) + data[1:])
+    overwrite(file, bytes([data[0] ^ 1]) + data[1:])
 
 
 def edit(**values: object) -> Callable[[Path], None]:
@@ -295,7 +296,7 @@ def test_damage_to_a_large_file_is_one_clear_line(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(manifest, "READ_WHOLE", 0)
     monkeypatch.setattr(manifest, "READ_ALWAYS", 0)
     file = only(tmp_path / "i", name)
-    file.write_bytes(bytes(file.stat().st_size))  # tantivy would abort on some lengths that are too large
+    overwrite(file, bytes(file.stat().st_size))  # tantivy would abort on some lengths that are too large
     with pytest.raises(RetrievalError, match="build the index again") as caught:
         open_index(tmp_path / "i").search(["hamlet wrote", "denmark"], 3)
     assert "\n" not in str(caught.value)

@@ -52,10 +52,10 @@ SEARCH, ANSWER = "<think>t</think><search>ann</search>", "<evaluate>Doc 1</evalu
 class Refusing(ScriptedEngine):
     """Will not write a turn for a question that holds "forbidden", once it has searched."""
 
-    def _answer(self, request: Request, sampling: Sampling) -> Completion:
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
         if "forbidden" in self.tokenizer.decode(request.tokens) and len(request.messages) > 1:
             return Completion((), (), "", (), "", "content filter")
-        return super()._answer(request, sampling)
+        return await super().sample(request, sampling)
 
 
 def test_a_turn_that_nobody_would_write_fails_its_episode_alone():

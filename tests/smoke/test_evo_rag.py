@@ -20,8 +20,9 @@ def small(folder: Path, model: Path) -> Recipe:
     assert isinstance(recipe.reward, EvoRAGReward)
     return recipe.but(
         reward=replace(recipe.reward, curriculum=replace(recipe.reward.curriculum, max_steps=2)),
-        algorithm=replace(recipe.algorithm, dev_questions=2, update_pairs=2),  # type: ignore[type-var]
+        algorithm=replace(recipe.algorithm, update_pairs=2),  # type: ignore[type-var]
     ).sized(
+        dev_questions=2,
         model=str(model),
         train_data=f"jsonl:{folder / 'train.jsonl'}",
         eval_data=f"jsonl:{folder / 'dev.jsonl'}",

@@ -60,6 +60,7 @@ def test_it_learns_the_toy(toy: Any, tmp_path: Path) -> None:
         lr=1e-2,
         max_new_tokens=1,
         save_every=0,
+        guards=False,  # nineteen tokens: what it learns is far from where it began
     )
     rewards = [row["reward/total"] for row in rows(tmp_path)]
     assert sum(rewards[:3]) / 3 < 0.25  # chance is 1 in 19

@@ -7,6 +7,7 @@ import pytest
 
 from sleuth.cli import main
 from sleuth.retrievers.bm25 import open_index
+from support.damage import overwrite
 
 Capture = pytest.CaptureFixture[str]
 
@@ -185,7 +186,7 @@ def test_verify(index: Path, capsys: Capture):
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "have lost their manifest.json" in err
     file = next(index.glob("index-*/*.idx"))
-    file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
+    overwrite(file, bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
     code, out, err = run(capsys, "-o", index, "--verify")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "damaged (hash mismatch); build the index again" in err

@@ -96,7 +96,7 @@ def new_policy() -> Policy:
     return Policy(
         LlamaForCausalLM(
             LlamaConfig(
-                vocab_size=BYTES.vocab_size,
+                vocab_size=262,
                 hidden_size=32,
                 intermediate_size=64,
                 num_hidden_layers=2,

@@ -20,6 +20,7 @@ from sleuth.retrievers.bm25_index.update import add_passages, compact_index, del
 from sleuth.retrievers.dense_index.build import build_dense
 from sleuth.retrievers.index_files import manifest
 from sleuth.types import Passage
+from support.damage import overwrite
 
 TEXTS = {"a": "apple pie", "b": "banana bread", "c": "cherry apple", "d": "date apple banana"}
 ALL = [Passage(name, name.upper(), text) for name, text in TEXTS.items()]
@@ -129,7 +130,7 @@ def test_compacted_is_as_if_the_deleted_had_never_been(tmp_path: Path, directory
 def test_a_damaged_index_is_not_compacted(directory: Path, monkeypatch: pytest.MonkeyPatch):
     before = open_index(directory).identity()
     file = next(directory.glob("index-*/*.fieldnorm"))
-    file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
+    overwrite(file, bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:])
     with pytest.raises(RetrievalError, match="hash mismatch"):
         open_index(directory)
     monkeypatch.setattr(manifest, "READ_WHOLE", 0)
