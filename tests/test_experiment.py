@@ -1,7 +1,5 @@
 """The composition as a whole, with a tiny real model: stages, records, interruption, continuation."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Coroutines called from plain code, and concurrent calls collected into batches."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ Three evaluations of the same questions come first, since the figures need them.
 many GRPO steps as fit share the rest of the time.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -96,7 +94,6 @@ class Demo:
         return evaluation
 
     def _notes(self, stages: Mapping[str, Evaluation], updates: int, steps: int) -> list[str]:
-        """Notes under the table."""
         final, warmed = stages["after GRPO"], stages["after warm start"]
         difference = compare([warmed.folder, final.folder], anyway=True).columns[1].differences["em"]
         scale, algorithm = self.experiment.recipe.scale, self.experiment.recipe.algorithm

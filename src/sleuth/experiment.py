@@ -85,7 +85,6 @@ class Experiment:
 
     @cached_property
     def policy(self) -> Policy:
-        """The model in training."""
         from sleuth.training.policy import Policy
 
         scale = self.recipe.scale
@@ -111,7 +110,6 @@ class Experiment:
 
     @cached_property
     def train_questions(self) -> list[Question]:
-        """Questions to learn from."""
         return self.questions(self.recipe.scale.train_data)
 
     @cached_property
@@ -218,7 +216,6 @@ class Experiment:
         return summary
 
     def warm_start(self, deadline_s: float | None = None) -> TrainResult:
-        """Supervised fine-tuning on demonstrations."""
         from sleuth.training.warm_start import warm_start
 
         self.engine.release()  # an evaluation's memory is needed for the updates

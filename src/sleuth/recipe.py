@@ -226,5 +226,4 @@ def _value(current: Any, hint: Any, wanted: Settings, key: str) -> Any:
 
 
 def _default(setting: Field[Any]) -> Any:
-    """The default of a field; MISSING if it has none."""
     return setting.default if setting.default_factory is MISSING else setting.default_factory()

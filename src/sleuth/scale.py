@@ -4,8 +4,6 @@ A recipe pairs its method with `PAPER`-sized and `CPU`-sized scales; only plain 
 that a recipe can be read, listed and saved without torch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

@@ -183,7 +183,6 @@ class Trajectory:
 
     @property
     def searches(self) -> int:
-        """Number of valid searches."""
         return sum(a.kind == "search" for a in self.actions)
 
     @property
@@ -212,7 +211,6 @@ class Trajectory:
 
     @property
     def response_length(self) -> int:
-        """Number of policy tokens."""
         return sum(len(s.tokens) for s in self.segments if s.author == "policy")
 
     def bodies(self, tag: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Tiny real models with random weights and a byte-level BPE tokenizer, made in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

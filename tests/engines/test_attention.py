@@ -1,7 +1,5 @@
 """Grouped attention against transformers' own, which repeats keys and values."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests of coroutines and threads, divided among lanes: same tokens, cached prefixes, failures that reach their caller."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Eight towns and their mayors, one town without."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

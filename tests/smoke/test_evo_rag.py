@@ -1,7 +1,5 @@
 """EVO-RAG end to end, as `sleuth train` runs it: warm start, two stages, evaluation, with a tiny real model."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

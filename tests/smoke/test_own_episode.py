@@ -1,7 +1,5 @@
 """examples/plan_and_search.py: a user's own coroutine plays, is scored and trains with GRPO."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The search agents end to end, as `sleuth train` runs them: warm start, GRPO, evaluation, with a tiny real model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checkpoints survive damage, kills and full disks, and give back exactly what was saved."""
 
-from __future__ import annotations
-
 import random
 import signal
 from pathlib import Path

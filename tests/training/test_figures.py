@@ -1,7 +1,5 @@
 """Batch figures against numbers computed by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The most a run can cost, by hand for small numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A collapse is recognised from rows, and a sound run is left alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from sleuth.training.guards import WINDOW, fault

@@ -5,8 +5,6 @@ is shown a colour if it searched for the letter, and writes one token as its ans
 evidence, half for the right answer with its evidence.
 """
 
-from __future__ import annotations
-
 import io
 import random
 from collections.abc import Sequence

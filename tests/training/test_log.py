@@ -1,7 +1,5 @@
 """metrics.jsonl holds each step once, the folder has one writer, and sinks get finite numbers."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

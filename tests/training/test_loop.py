@@ -1,7 +1,5 @@
 """The loop on a toy it must learn, on input that must not train, and on runs that are killed."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

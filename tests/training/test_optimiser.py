@@ -1,7 +1,5 @@
 """Schedules against values computed by hand; AdamW against torch; non-finite gradients never land."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

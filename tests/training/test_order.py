@@ -1,7 +1,5 @@
 """Order of the data: fixed by the seed, each item once an epoch, no item twice in a batch."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Questions are drawn by the chance that their group is live, and never dropped for good."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """No checkpoint is selected on test questions by accident."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Signals only ask; the budget ends before a step that would overrun it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Supervised fine-tuning on the toy: it fits, it resumes exactly, and it refuses emptiness."""
 
-from __future__ import annotations
-
 import io
 import json
 from dataclasses import replace

@@ -5,8 +5,6 @@ first trains in FOLDER/whole and then, for each point, in FOLDER/0, FOLDER/1, â€
 with SIGKILL at the COUNT-th call of POINT ("module:name") and started again.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import os

@@ -1,7 +1,5 @@
 """Models as token continuers: local, served by an HTTP endpoint, or scripted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sleuth.engines.base import Engine

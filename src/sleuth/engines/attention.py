@@ -4,8 +4,6 @@ transformers repeats the keys and values of grouped-query models for every query
 mask is given; over a cache of many contexts that copy costs more than the attention itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

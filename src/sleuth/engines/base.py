@@ -1,7 +1,5 @@
 """Engine: token contexts in, tokens out. The only door between episodes and models."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

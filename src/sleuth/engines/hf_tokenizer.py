@@ -4,8 +4,6 @@ Control tokens spelled out in text, in a plain string as in a chat message, stay
 only the chat template itself can produce control ids.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from itertools import groupby

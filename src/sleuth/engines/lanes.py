@@ -5,8 +5,6 @@ at its end, so several decoders with one thread each are faster; PyTorch release
 lock while it computes. A lane's thread lives as long as the lane has work.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import defaultdict
@@ -94,7 +92,6 @@ class Lanes:
         self._recent: dict[int, tuple[list[int], Lane]] = {}
 
     def submit(self, turns: Sequence[Ticket]) -> None:
-        """Start decoding all turns."""
         with self._lock:
             for lane, share in self._divide(turns):
                 lane.inbox += share

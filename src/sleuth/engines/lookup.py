@@ -6,8 +6,6 @@ Saxena 2023; speculative decoding, Leviathan et al. 2023). A guess never changes
 token is kept only if the model's own choice, with the sample's own random number, is the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, repeat
 from operator import mul
@@ -32,7 +30,6 @@ class Lookup:
             self.push(token)
 
     def push(self, token: int) -> None:
-        """Add the next token."""
         self._followers[tuple(self._tokens[-NGRAM:])] = len(self._tokens)
         self._tokens.append(token)
 

@@ -1,7 +1,5 @@
 """Loading a causal language model and its tokenizer by name; shared by engine, trainer and judges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -3,8 +3,6 @@
 A sample depends on its own context and seed only, never on its neighbours in the batch or their order.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

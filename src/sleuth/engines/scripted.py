@@ -3,8 +3,6 @@
 For tests, attacks and demonstrations; no model. ByteTokenizer is the tokenizer that needs no files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling, Tokenizer

@@ -1,7 +1,5 @@
 """SingleDecoder: one sequence at a time over the model's own cache, for models that slots do not suit."""
 
-from __future__ import annotations
-
 import copy
 from collections import deque
 from collections.abc import Callable, Sequence

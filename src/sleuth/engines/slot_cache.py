@@ -4,8 +4,6 @@ One tensor [slots, kv_heads, capacity, head_dim] per layer. Slot s holds the key
 `tokens[s]` at positions 0..len-1 without holes; later cells are finite and never read unmasked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -46,7 +44,6 @@ class SlotCache(Cache):  # type: ignore[misc]
 
     @property
     def slots(self) -> int:
-        """Number of slots."""
         return len(self.tokens)
 
     def update(

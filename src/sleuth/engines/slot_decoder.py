@@ -5,8 +5,6 @@ call is computed in one row and copied to the others. Tokens do not depend on th
 batch, up to the arithmetic's rounding.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise

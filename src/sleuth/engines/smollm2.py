@@ -4,8 +4,6 @@ The package holds a Q4_1 GGUF (98 MB, Apache-2.0); the converted float32 copy (5
 cache folder and appears there only when complete.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from contextlib import redirect_stderr
 from io import StringIO

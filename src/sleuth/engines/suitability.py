@@ -3,8 +3,6 @@
 Engine and trainer share these reasons: both replace a model's own cache and give an explicit mask.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -4,8 +4,6 @@ Only a bounded tail is decoded per token. Invariant: `text` grows by whole chara
 never falls, and at the end the text equals the decoding of all tokens together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -135,7 +133,6 @@ class Turn:
 
     @property
     def last(self) -> int:
-        """The newest token."""
         return self._stream.tokens[-1]
 
     def take(self, token: int, logprob: float) -> None:
@@ -164,7 +161,6 @@ class Turn:
         return right
 
     def completion(self) -> Completion:
-        """The finished turn."""
         stream = self._stream
         stream.close()
         return Completion(

@@ -60,7 +60,6 @@ class Progress:
     """At this session's pace; None until it has finished a quarter of a rollout batch."""
 
     def line(self) -> str:
-        """One line for a terminal."""
         figures = (("EM", self.em), ("F1", self.f1), ("valid", self.valid_format))
         parts = [f"{self.done}/{self.total}", *(f"{name} {v:.3f}" for name, v in figures if v is not None)]
         if self.faults:

@@ -1,7 +1,5 @@
 """Figures of a batch of rollouts, chosen to show a collapse before the reward does."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import fmean, pstdev

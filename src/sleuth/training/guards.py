@@ -4,8 +4,6 @@ Under a learning rate that is too high a policy drifts from where it began and i
 Its turns reach the length limit or repeat and its format breaks, often before the reward falls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 

@@ -5,8 +5,6 @@ collected and turns scores into credit. An episode that faulted or could not be 
 and never trained on.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

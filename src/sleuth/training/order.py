@@ -1,7 +1,5 @@
 """Which items go into which batch: a function of seed and step alone, so that a resume needs no list."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

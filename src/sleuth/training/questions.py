@@ -6,8 +6,6 @@ estimated from its success rate; it never becomes zero, since the policy moves. 
 a guess would give are discounted, because the reward of a guess is noise.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 A checkpoint chosen on test questions has seen them, so its figures on them are no test any more.
 """
 
-from __future__ import annotations
-
 from sleuth.datasets import parts_of
 from sleuth.datasets.splits import not_for_selection, split_of
 from sleuth.errors import ConfigError

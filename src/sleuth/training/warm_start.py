@@ -4,8 +4,6 @@ The same update as in the loop with the SFT algorithm: weight 1 on every policy 
 what the environment wrote.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ The policy before the first step counts as step 0, so that training that only di
 weights it started from.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

@@ -4,8 +4,6 @@ Tensors are safetensors, everything else is JSON. A manifest lists a hash for ev
 folder gets its name by one rename. A kill at any moment therefore leaves the older checkpoint in force.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random

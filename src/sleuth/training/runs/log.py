@@ -102,15 +102,12 @@ class RunLog:
         self._terminal.activity(text)
 
     def say(self, line: str) -> None:
-        """Print one line."""
         self._terminal.say(line)
 
     def end(self) -> None:
-        """End the current phase."""
         self._terminal.end()
 
     def close(self) -> None:
-        """Flush everything and let others write."""
         self._terminal.end()
         for sink in self._sinks:
             sink.close()
@@ -136,7 +133,6 @@ class Terminal:
         self._task = self._bar.add_task("")
 
     def begin(self, phase: str, total: int, done: int) -> None:
-        """Start showing a phase."""
         self.end()
         self._phase, self._total, self._done = phase.replace("_", " "), total, done
         self._began = time.monotonic()
@@ -155,7 +151,6 @@ class Terminal:
         self._bar.start()
 
     def step(self, step: int, figures: Mapping[str, float]) -> None:
-        """Report a finished step."""
         shown = " · ".join(
             f"{short} {figures[name]:.3g}" for name, short in HEADLINES.items() if name in figures
         )
@@ -165,14 +160,11 @@ class Terminal:
         self.say(f"{self._phase} {step}/{self._total} · {shown} · {clock(elapsed)}, {clock(left)} left")
 
     def activity(self, text: str) -> None:
-        """Show text next to the bar."""
         self._bar.update(self._task, now=text)
 
     def say(self, line: str) -> None:
-        """Print one plain line, above the bar if there is one."""
         # Not markup: a question or a path may hold square brackets.
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def end(self) -> None:
-        """Remove the bar."""
         self._bar.stop()

@@ -4,8 +4,6 @@ Invariant: a step either happens whole or leaves no trace, so that the state bet
 is always one a run can continue from.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -3,8 +3,6 @@
 Each library is imported when its sink opens, and its absence is one error naming the extra.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 from abc import ABC, abstractmethod
@@ -43,18 +41,15 @@ class TensorBoardSink(Sink):
     """Event files under FOLDER/tensorboard."""
 
     def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Start an event file."""
         library = _library("torch.utils.tensorboard", "tensorboard")
         self._writer = library.SummaryWriter(str(folder / "tensorboard"))
         self._writer.add_text("settings", str(dict(settings)))
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
-        """Write one scalar for each figure."""
         for name, value in figures.items():
             self._writer.add_scalar(name, value, step)
 
     def close(self) -> None:
-        """Close the event file."""
         self._writer.close()
 
 
@@ -64,7 +59,6 @@ class TrackioSink(Sink):
     module = "trackio"
 
     def open(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Start or continue the folder's run, which is named by its whole path."""
         self._library = _library(self.module, self.module)
         path = str(folder.resolve()).encode("utf-8", "surrogateescape")
         name = f"{folder.resolve().name}-{hashlib.blake2b(path, digest_size=4).hexdigest()}"
@@ -80,7 +74,6 @@ class TrackioSink(Sink):
         self._library.log({"progress/step": step, **figures})
 
     def close(self) -> None:
-        """Finish the run."""
         self._library.finish()
 
 

@@ -1,7 +1,5 @@
 """TrainingState: everything a phase of training saves, so that a resumed run equals an uninterrupted one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol

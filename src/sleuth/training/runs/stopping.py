@@ -4,8 +4,6 @@ A signal only sets a flag, because an exception in the middle of an optimiser st
 half of the weights updated.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 import time
@@ -61,7 +59,6 @@ class Budget:
         return time.monotonic() - self._start
 
     def lap(self) -> None:
-        """Record the end of a step."""
         now = time.monotonic()
         self._longest = max(self._longest, now - self._lap)
         self._lap = now

@@ -85,7 +85,6 @@ class PrefixCache(Cache):  # type: ignore[misc]
         )
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Tokens before the suffixes."""
         return self._prefix.length
 
 

@@ -3,8 +3,6 @@
 How the work is arranged (shared prefixes, micro-batches) changes cost, never gradients.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext

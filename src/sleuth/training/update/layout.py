@@ -5,8 +5,6 @@ common beginning once is what makes an update several times cheaper. Pure planni
 Invariant: every row is in exactly one batch, and no policy token lies in a shared prefix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -4,8 +4,6 @@ Invariant: a gradient with a NaN or an infinity in it never touches weights or m
 update is dropped and counted, and the schedule advances as if it had been made.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -82,7 +80,6 @@ class Optimiser:
         self._adamw = torch.optim.AdamW(groups, lr=schedule.peak, fused=True)
 
     def zero_grad(self) -> None:
-        """Forget accumulated gradients."""
         self._adamw.zero_grad(set_to_none=True)
 
     def step(self) -> Applied:

@@ -1,7 +1,5 @@
 """The optimiser steps of one batch of experience: the one place where a run changes weights."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
