@@ -67,15 +67,6 @@ def test_both_marks_must_lead_something(note: str, marked: bool):
     assert EviNoteReward().is_marked(episode(note, "x")) is marked
 
 
-def test_text_outside_the_tags_breaks_the_format():
-    rows = [
-        ("model", "<search>q</search>"),
-        ("environment", "<information>x</information>"),
-        ("model", f"<summary>{MARKED}</summary>well<answer>Rocky</answer>"),
-    ]
-    assert score(EviNoteReward(), read_transcript(PROTOCOL, QUESTION, rows), 1.0).total == 0.0
-
-
 def test_the_best_gold_counts_and_only_the_last_note_is_judged():
     judge = FixedJudge((("Rocky (film)", 0.7), ("Rocky is", 0.2)))
     trajectory = episode("Rocky won.", "Rocky")

@@ -93,7 +93,9 @@ class EviOmniReward(Reward):
         self, trajectory: Trajectory, probes: Mapping[str, Completion], engine: Engine | None
     ) -> Score:
         for name, reply in probes.items():
-            if fault := reply.fault or ("no room in the context" if _has_no_room(reply) else ""):
+            # A full context is a missing measurement, not a wrong answer.
+            full = "no room in the context" if reply.stop == "context" and not reply.tokens else ""
+            if fault := reply.fault or full:
                 return Score(0.0, {}, invalid=f"the answer from the {name} alone: {fault}")
         replies = dict(self.probed) | {name: reply.text for name, reply in probes.items()}
         answers = {name: _stated(reply) for name, reply in replies.items()} | {"full": trajectory.answer}
@@ -183,11 +185,6 @@ def _field(trajectory: Trajectory, name: str) -> Field | None:
 def _written(trajectory: Trajectory, name: str) -> str:
     field = _field(trajectory, name)
     return field.text.strip() if field else ""
-
-
-def _has_no_room(reply: Completion) -> bool:
-    """Whether the context was full before the first token: a missing measurement, not a wrong answer."""
-    return reply.stop == "context" and not reply.tokens
 
 
 def _stated(reply: str) -> str:
