@@ -10,8 +10,6 @@ one by one, the other half as one batch. Every engine returns the passages thems
     python benchmarks/bm25.py --passages 1000000 --json results/benchmarks/bm25.json
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

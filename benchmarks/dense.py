@@ -8,8 +8,6 @@ copies of real ones moved by noise (cosine with the original about 0.9): a crowd
 are harder to separate than those of real passages. Each engine runs in a process of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import lzma

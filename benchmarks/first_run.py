@@ -8,8 +8,6 @@ intervals, and their paired difference.
     python benchmarks/first_run.py runs/eval-rar results/first-runs
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

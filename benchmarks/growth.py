@@ -16,8 +16,6 @@ The error that counts is that of a fit to all sizes but the largest, at the larg
     python benchmarks/growth.py --largest 5000000 --json results/benchmarks/growth.json
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

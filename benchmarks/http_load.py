@@ -4,8 +4,6 @@ One request costs the client 20 to 80 µs, a quarter of the server's time or les
 Every connection sends its next request as soon as the response to the last one is complete.
 """
 
-from __future__ import annotations
-
 import re
 import selectors
 import socket

@@ -7,8 +7,6 @@ mean of the states of its 24 tokens, each of which has seen the whole passage. S
 float16 rows of 384; a run that is stopped continues where it was. For benchmarks/dense.py --real FILE.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

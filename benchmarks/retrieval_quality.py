@@ -11,8 +11,6 @@ encoding all would take too long. --folder keeps the index: a run that is stoppe
 continues there the next time.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import lzma

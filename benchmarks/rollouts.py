@@ -16,8 +16,6 @@ waits for another is counted too) and the ratios; fails if any way wrote
 other tokens. Model loading and a warm-up of one episode are not counted.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

@@ -6,8 +6,6 @@ CORPUS and QUESTIONS as for retrieval_quality.py; the paragraphs that come with 
 in its client's local mode and Milvus as Milvus Lite, so the rankings of the adapters are compared, not servers' speed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -13,8 +13,6 @@ for 1,000 requests (of the server process, user and system) are meaningful on a 
 second are not: check that both servers used a whole core. "search" is the CPU time of the searches alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

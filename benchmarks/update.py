@@ -5,8 +5,6 @@ transformers, computes every rollout as a row of its own, one or many at a time;
 Both apply the output layer to response tokens only.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """Options and fixtures of all tests: arithmetic, threads, and a tiny real model on disk."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import time

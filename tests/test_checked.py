@@ -1,7 +1,5 @@
 """Values of Checked dataclasses: what is accepted, and the one line for what is not."""
 
-from __future__ import annotations
-
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Retries: which failures are repeated, how long the pauses are, and what the errors say."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

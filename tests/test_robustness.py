@@ -1,7 +1,5 @@
 """Robustness runs with a scripted reader that believes the first passage it sees, and refuses without one."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Files that Sleuth writes: complete or not at all, and lines that survive a kill."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

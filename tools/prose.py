@@ -4,8 +4,6 @@
 It prints one line for each fault and exits with 1 if there is any.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import io

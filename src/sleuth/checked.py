@@ -10,8 +10,6 @@ msgspec checks numbers, text, booleans, literals, None, and tuples or sequences 
 Fields of any other type, such as a retriever, are not checked.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The kernel drops the lock when the process ends. So a killed run never blocks it
 and a reused process id never looks like a live owner.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Release of memory between two phases of work."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 

@@ -3,8 +3,6 @@
 Listing names imports nothing heavy.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping
 from importlib import import_module

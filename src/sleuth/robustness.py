@@ -4,8 +4,6 @@ Every level is an ordinary evaluation folder whose settings name the perturbatio
 where it stopped. Questions' ids and gold answers are never changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

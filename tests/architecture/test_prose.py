@@ -1,7 +1,5 @@
 """The rules of tools/prose.py: each refuses its examples and nothing near them."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

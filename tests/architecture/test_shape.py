@@ -1,7 +1,5 @@
 """Shape of the code: lines of files and functions, and how settings are checked."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

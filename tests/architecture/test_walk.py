@@ -1,7 +1,5 @@
 """docs/architecture.md: the walk from the command line to the weights names files and functions that exist and call one another."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """OpenAIEngine against a small server that answers as vLLM, transformers serve and OpenAI do."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A scripted world for evaluation tests: a shelf of passages, an engine that knows some answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

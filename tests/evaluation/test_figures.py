@@ -1,7 +1,5 @@
 """Figures as text."""
 
-from __future__ import annotations
-
 import pytest
 
 from sleuth.evaluation.figures import interval, number, p_value

@@ -1,7 +1,5 @@
 """Several samples a question: figures by kind, continued after a kill, refused where they mean nothing."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from pathlib import Path

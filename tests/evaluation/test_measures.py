@@ -1,7 +1,5 @@
 """The figures of one episode: rankings follow EviOmni, and every figure is finite or None."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Parts of a curve: outcomes that add up, changes paired by question, a page with its words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Provenance: stamps by recorded facts, and runs that differ by seed only."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The papers' figures: cells and sums typed from the tables by hand, and our evaluations among them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

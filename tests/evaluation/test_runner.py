@@ -1,7 +1,5 @@
 """evaluate on real episodes: values, files, faults, kills, settings and leaks."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

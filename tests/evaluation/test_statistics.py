@@ -1,7 +1,5 @@
 """Intervals and tests against closed forms, exact enumeration and known limits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

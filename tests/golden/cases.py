@@ -3,8 +3,6 @@
 Only Random.random is used, whose numbers Python promises never to change.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

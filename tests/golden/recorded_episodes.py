@@ -4,8 +4,6 @@ The digests in recorded_episodes.json were written before episodes became corout
 authors, masks, actions, fields, endings and rewards, so any change of what an episode is shows here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """DPO's loss and gradient equal those of TRL's DPOTrainer, on the same model, reference and tokens, in float32."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

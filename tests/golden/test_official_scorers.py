@@ -4,8 +4,6 @@ official.json holds only numbers: the output of each script, run outside this re
 inputs that cases.py makes.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

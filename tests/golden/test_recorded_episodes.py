@@ -1,7 +1,5 @@
 """Twelve episodes of every recipe equal those recorded before episodes became coroutines."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -3,8 +3,6 @@
 TRL computes padded rows under a tool mask; we compute trajectories that share a prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

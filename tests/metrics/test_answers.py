@@ -1,7 +1,5 @@
 """Golden values worked out by hand from the official scripts' definitions, case by case and rule by rule."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

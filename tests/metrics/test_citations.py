@@ -1,7 +1,5 @@
 """Citation recall and precision by hand, with a judge that compares words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Figures of whole episodes: efficiency and evidence, with the cases in which they do not exist."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """SQuAD 2.0's thresholds by hand; agreement with the script is in tests/golden."""
 
-from __future__ import annotations
-
 import pytest
 
 from sleuth.metrics.no_answer import BestThreshold, NoAnswer, best_threshold

@@ -1,7 +1,5 @@
 """Refusals on one question and over a set: by hand and at the edges."""
 
-from __future__ import annotations
-
 import pytest
 
 from sleuth.metrics.refusal import over_refusal, precision, recall, refusal_figures

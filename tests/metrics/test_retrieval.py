@@ -1,7 +1,5 @@
 """Rankings by hand: ids, answer strings, EviOmni's left-out questions, repeats and edges."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Risk and coverage by hand, by enumeration of tie orders, and at the edges."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

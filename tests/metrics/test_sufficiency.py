@@ -1,7 +1,5 @@
 """MuSiQue's groups: both labels must be right, and what is not a pair is wrong."""
 
-from __future__ import annotations
-
 from sleuth.metrics.sufficiency import Groups, Twin, group_scores
 
 

@@ -1,7 +1,5 @@
 """Supporting facts, triples and joint scores by hand; agreement with the scripts is in tests/golden."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 
 import pytest

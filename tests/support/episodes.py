@@ -1,7 +1,5 @@
 """Playing episodes in a world made of loose parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A retriever whose searches wait until the test lets them continue."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A page of HTML as tests look at it."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 VOID = {"meta", "img", "br"}

@@ -1,7 +1,5 @@
 """PDF files written by hand."""
 
-from __future__ import annotations
-
 
 def pdf(*pages: str, trailer: str = "") -> bytes:
     """A PDF written by hand, one line of text a page."""

@@ -1,7 +1,5 @@
 """A server that replays exchanges: requests are answered with what was written down for their method and path."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Eight towns and their mayors: passages, an index, and questions that a tiny model trains on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The first request finds the form that the endpoint accepts: token ids in and out
 token ids keep the sampled tokens exactly; text and chat replies are encoded again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

@@ -1,7 +1,5 @@
 """Text of figures: label, unit, value and interval, the same in every table and report."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sleuth.evaluation.statistics import Difference, Estimate

@@ -1,7 +1,5 @@
 """Headroom of a model: several samples a question, their success by kind, and the share of live groups."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 None means that the figure does not exist for this question; it is then left out and counted.
 """
 
-from __future__ import annotations
-
 from sleuth.metrics import answers, efficiency, evidence, refusal, retrieval
 from sleuth.metrics.answers import Rules
 from sleuth.protocols.arena import references_listed

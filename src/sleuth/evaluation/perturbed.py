@@ -4,8 +4,6 @@ The first point is not perturbed; every other one is compared with it question b
 answers are the same at every point, so that a figure always means the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

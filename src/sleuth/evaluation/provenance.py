@@ -3,8 +3,6 @@
 Only recorded facts count; nothing is guessed from names of folders.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

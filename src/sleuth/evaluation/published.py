@@ -4,8 +4,6 @@ published.json holds figures exactly as printed, table by table; nothing is reco
 comparable here: what is known to differ, or is not stated, is listed with them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

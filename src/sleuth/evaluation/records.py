@@ -3,8 +3,6 @@
 A question's key is (data set, id): ids are unique only inside one data set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path

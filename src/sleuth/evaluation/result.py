@@ -4,8 +4,6 @@ A folder holds settings.json (from the start), trajectories.jsonl, questions.jso
 is the same episode in all three), and result.json (at the end, written in one rename).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path

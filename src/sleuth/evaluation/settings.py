@@ -3,8 +3,6 @@
 Two results are comparable only if these agree; a result file carries them all.
 """
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import subprocess

@@ -4,8 +4,6 @@ Sources: percentile bootstrap (Efron and Tibshirani 1993, ch. 13), paired sign-f
 et al. 2007 for retrieval), Holm 1979. The same values always give the same figures. Undefined figures are None.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """Judges: does this text support that claim? Name → part."""
 
-from __future__ import annotations
-
 from sleuth.errors import ConfigError
 from sleuth.judges.base import Judge
 from sleuth.registry import resolve

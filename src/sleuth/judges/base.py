@@ -4,8 +4,6 @@ Rewards call `entailments` and `yes_or_no`, which return a reason in place of ea
 a silent endpoint must invalidate the samples it should have judged, not end the run.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real

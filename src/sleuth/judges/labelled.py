@@ -4,8 +4,6 @@ One JSON object per line: {"premise", "hypothesis", "label"}, with the labels of
 "neutral", "contradiction") or AttributionBench ("attributable", "not attributable").
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Lexical judge: share of the claim's words that the text contains. No model; other judges must beat it."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A reply that is not plainly yes or no is a missing verdict (None), never a no. O
 cached, under a hash of model, weights, prompt and settings, so that every run gets the same verdict.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The model's config says which output means entailment: MNLI models have it first
 Only the premise is ever truncated, never the claim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

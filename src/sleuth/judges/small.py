@@ -4,8 +4,6 @@ No package contains a small NLI model, so `sleuth judge train` makes one, in the
 another place is named. Its weights are never part of the repository.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

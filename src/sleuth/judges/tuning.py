@@ -3,8 +3,6 @@
 Deterministic on one machine: the seed decides order, initial head and dropout.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ prediction (None) is wrong whatever the golds are; a question without golds is u
 is scored as in SQuAD 2.0, whose gold is then the empty string. Text rules live in sleuth.text.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ that lacks one has no figures and is counted. Figures of two judges cannot be co
 judge. Our sentence splitter is a rule, not NLTK's model.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Pure functions of a trajectory; None where the figure does not exist.
 """
 
-from __future__ import annotations
-
 from sleuth.text import normalise
 from sleuth.types import Trajectory
 

@@ -4,8 +4,6 @@ Pure functions of a trajectory, over the union of everything it was shown; None 
 passage, or has no answer that can be found in text.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ A question whose samples all succeed or all fail gives no advantage. mean@k is w
 pass@k what it can give at best; pass@k uses the unbiased estimator of Chen et al. 2021, eq. 1.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Source: evaluate-v2.0.py, `apply_no_ans_threshold` and `find_best_thresh`. The b
 on the questions it is measured on, so it flatters; never compare it with a score at a fixed one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 A refusal is a decision: an episode that ran out of steps, or failed, refused nothing. A share of nothing is None.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

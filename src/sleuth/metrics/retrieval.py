@@ -4,8 +4,6 @@ A ranking holds every passage in the order shown, each once (the union over all 
 Figures are in [0, 1], or None where they do not exist: no gold passage, or no answer that can be found in text.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Sources: Geifman and El-Yaniv 2017; E-AURC of Geifman et al. 2019; AUGRC of Trau
 Within a tie of confidence the expected error over its orders counts, so that the order of the file does not matter.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Source: Trivedi et al. 2022, §6 and metrics/group_*_sufficiency.py. The script 
 is not two questions; here such a group is wrong and reported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Invariant: the figures are those of the official scripts, their oddities include
 A part that was not predicted (None) scores 0, and so does every joint score with it.
 """
 
-from __future__ import annotations
-
 import math
 import string
 from collections.abc import Collection, Iterable, Sequence

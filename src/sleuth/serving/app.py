@@ -4,8 +4,6 @@ Overload and a failing index give 503 with Retry-After, which known clients retr
 change gives 4xx.
 """
 
-from __future__ import annotations
-
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException

@@ -3,8 +3,6 @@
 Requests that arrive during a search form the next batch, so a lone request never waits. The queue is bounded.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Limits of one server. A request beyond a limit gets a 4xx status, or 503 if a retry can succeed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated
 

@@ -3,8 +3,6 @@
 An error is one line. An id is compared with the ids of the index and never opened as a path.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import quote
 

@@ -4,8 +4,6 @@ Several workers share their numbers through files in the folder that PROMETHEUS_
 before this module is imported.
 """
 
-from __future__ import annotations
-
 import os
 import time
 

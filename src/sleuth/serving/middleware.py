@@ -1,7 +1,5 @@
 """ASGI middleware with limits that every server needs: bearer token, body size and deadline."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 

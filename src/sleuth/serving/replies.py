@@ -1,7 +1,5 @@
 """JSON responses and errors that all routes, middleware and MCP tools share: an error is one JSON line."""
 
-from __future__ import annotations
-
 import msgspec
 from starlette.responses import Response
 

@@ -3,8 +3,6 @@
 uvicorn parses HTTP, supervises workers and shuts down gracefully; this file only sets its limits.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

@@ -4,8 +4,6 @@ Clients read `document.contents`: the title in double quotes, a line end, the te
 `text` repeat them separately.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Evaluations of scripted engines, for the verbs over finished results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

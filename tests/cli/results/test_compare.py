@@ -1,7 +1,5 @@
 """sleuth compare: every format, what it says on the side, and how it refuses."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

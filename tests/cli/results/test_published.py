@@ -1,7 +1,5 @@
 """sleuth published: figures for people with all their digits, for programs as JSON, ours among theirs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """sleuth score for people and programs: JSON that parses, remarks on standard error, one line for an error."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores beyond EM and F1 by hand, with missing predictions counted as wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

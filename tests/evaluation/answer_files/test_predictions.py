@@ -1,7 +1,5 @@
 """Rows of a predictions file: every optional field, and the name of a wrong one."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A file of predictions, alone and with gold: values, wrong and left-out rows, and names of bad ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

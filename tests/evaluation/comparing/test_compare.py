@@ -1,7 +1,5 @@
 """compare: paired values, refused settings, counted questions, notes and stamps."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

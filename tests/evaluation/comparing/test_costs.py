@@ -1,7 +1,5 @@
 """Cost per right answer: a ratio of sums, with an interval that may have no upper end, never infinite."""
 
-from __future__ import annotations
-
 import pytest
 
 from sleuth.evaluation.comparing.systems import Cost, cost_per_right

@@ -1,7 +1,5 @@
 """Error classes: every class by a small episode, their order, and exactly one class for any episode."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

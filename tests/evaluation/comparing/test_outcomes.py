@@ -1,7 +1,5 @@
 """Outcomes: facts read from the episodes of a folder, confidence, and the risk–coverage curve."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

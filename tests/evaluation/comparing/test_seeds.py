@@ -1,7 +1,5 @@
 """Seeds: evaluations that share a column, those that may not, and both kinds of spread."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

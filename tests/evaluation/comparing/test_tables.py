@@ -1,7 +1,5 @@
 """Tables: the same cells in every format, each format's own characters escaped, stamps never lost."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

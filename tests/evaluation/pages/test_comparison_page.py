@@ -1,7 +1,5 @@
 """The comparison's page: complete, escaped, self-contained, defined at every edge, and small for many questions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Training curves: one run in full, several runs in the same charts, phases apart."""
 
-from __future__ import annotations
-
 import math
 import re
 

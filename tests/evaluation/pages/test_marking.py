@@ -1,7 +1,5 @@
 """Answer spans agree with the containment rule and point at the right characters."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Plots: well-formed SVG in the page's colours, escaped names, shares that add up, nothing drawn without data."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from itertools import pairwise

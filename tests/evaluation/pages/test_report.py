@@ -1,7 +1,5 @@
 """The report of a run: escaped, self-contained and complete, with episodes cut to a readable length."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

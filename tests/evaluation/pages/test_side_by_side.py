@@ -1,7 +1,5 @@
 """Side by side: which questions are shown, how many, how much of them, and scores of the whole answer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Rows are JSON lines {"premise", "hypothesis", "label"}; see sleuth.judges.labelled.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from pathlib import Path

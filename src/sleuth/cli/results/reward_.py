@@ -6,8 +6,6 @@ gives `parts` (and `steps`) as a list with one object per action: its kind, raw 
 A row that cannot be scored has a null total and "error", and the exit status is non-zero.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import zlib

@@ -4,8 +4,6 @@ Each further figure appears only if the file has what it needs. A question with 
 counts as wrong; one without gold has no figure and is counted as left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ A question without a prediction is wrong; a prediction without a question, or a 
 counts nowhere. Data sets are not mixed: rows of another one than asked for are left out.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

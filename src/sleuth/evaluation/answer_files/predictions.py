@@ -4,8 +4,6 @@ Required: {"prediction", "answers"}; with a gold file "id" and "prediction". doc
 optional fields. A field that no score of the data set uses may hold anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

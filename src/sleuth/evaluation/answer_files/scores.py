@@ -4,8 +4,6 @@ Rows are {"id"?, "prediction", "answers"} and the optional fields that docs/eval
 is null or absent is wrong and counted; an unreadable row is named and left out; of a repeated id the first row counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ The first system is the baseline. Evaluations that differ in more than the syste
 decoding, retrieval, limits) are refused, or stamped with the list of what differs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ A column is one system: one evaluation, or several that differ only in the train
 Invariant: figures that are not comparable, or not of held-out questions, carry stamps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

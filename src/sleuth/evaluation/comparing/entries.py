@@ -3,8 +3,6 @@
 Only recorded facts count: the recipe of the run around an evaluation, its settings, versions and engine.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

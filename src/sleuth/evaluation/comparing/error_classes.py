@@ -4,8 +4,6 @@ The three evidence classes are EviOmni's "3I" (section 3, appendix B, figure 7),
 reading; the rules here are ours. The first class that applies is the outcome, so that classes exclude one another.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Episode i of an evaluation is line i of trajectories.jsonl, so that a single one can be read again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

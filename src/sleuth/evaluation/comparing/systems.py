@@ -4,8 +4,6 @@ A cost of a right answer is a ratio of sums over all questions: a mean of ratios
 wrong. It is never infinite.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

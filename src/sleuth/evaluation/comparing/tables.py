@@ -3,8 +3,6 @@
 The LaTeX needs booktabs and a Unicode input encoding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -3,8 +3,6 @@
 Episodes are read one at a time and few are shown, so that the page of 10,000 questions stays small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Training curves of one run, or of several runs in the same charts, from the rows of metrics.jsonl."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Episodes as the values that parts.html shows: authors, passages, badges, marked answers, texts cut to a length."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

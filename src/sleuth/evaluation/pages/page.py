@@ -1,7 +1,5 @@
 """Pages: Jinja templates that escape every value, written as one HTML file that loads and runs nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 Only numbers and units are drawn. Names are escaped HTML around the drawing, or hover titles inside it.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """write_report: the page of one run, with a table of headline figures, training curves and episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The choice is a fixed random one, and the whole is bounded, so that no number of questions makes a page too large.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import zip_longest
