@@ -1,6 +1,8 @@
 """The composition as a whole, with a tiny real model: stages, records, interruption, continuation."""
 
 import json
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from sleuth.evaluation.runner import Progress
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from support.towns import questions, write_towns
+from support.towns import questions, small, write_towns
 
 
 @pytest.fixture(scope="module")
@@ -21,21 +23,8 @@ def world(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
     """An index, a question file and a recipe small enough to train in seconds."""
     folder = tmp_path_factory.mktemp("world")
     write_towns(folder, train=questions()[:5], dev=questions()[5:])
-    recipe = load_recipe("search-r1/cpu").sized(
-        model=str(tiny_model),
-        train_data=f"jsonl:{folder / 'train.jsonl'}",
-        eval_data=f"jsonl:{folder / 'dev.jsonl'}",
-        max_steps=2,
-        max_new_tokens=12,
-        max_passage_tokens=200,
-        max_context=900,
-        warm_start_examples=4,
-        warm_start_batch=2,
-        steps=2,
-        batch=2,
-        rollout_batch=4,
-        save_every=1,
-    )
+    sizes = {"warm_start_examples": 4, "rollout_batch": 4, "save_every": 1}
+    recipe = small(load_recipe("search-r1/cpu"), tiny_model, folder, **sizes)
     return {"recipe": recipe, "index": str(folder / "index")}
 
 
@@ -50,12 +39,8 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 def test_a_run_leaves_everything_it_made(world: dict[str, Any], tmp_path: Path) -> None:
     summary = experiment(world, tmp_path).run()
     assert (summary["steps"], summary["stopped"], summary["n"]) == (2, "done", 3)
-    assert [(row["phase"], row["step"]) for row in rows(tmp_path)] == [
-        ("warm_start", 1),
-        ("warm_start", 2),
-        ("train", 1),
-        ("train", 2),
-    ]
+    phases = [("warm_start", 1), ("warm_start", 2), ("train", 1), ("train", 2)]
+    assert [(row["phase"], row["step"]) for row in rows(tmp_path)] == phases
     assert load_recipe(str(tmp_path)) == world["recipe"]
     assert (tmp_path / "model" / "config.json").is_file()
     assert (tmp_path / "eval" / "result.json").is_file()
@@ -78,9 +63,6 @@ def test_a_run_stopped_inside_an_evaluation_continues_after_the_step(
     line = Progress.line
 
     def asked_to_stop(progress: Progress) -> str:
-        import os
-        import signal
-
         if (tmp_path / "eval-step-000000" / "result.json").exists():
             os.kill(os.getpid(), signal.SIGTERM)
         return line(progress)

@@ -23,9 +23,7 @@ def test_lines_are_numbered_as_in_the_unpacked_file(tmp_path: Path, suffix: str)
 def test_format_lies_below_the_compression():
     assert format_of(Path("x/a.JSONL.xz")) == ".jsonl"
     assert format_of(Path("a.b.tsv.gz")) == ".tsv"
-    assert format_of(Path("a.json")) == ".json"
-    assert format_of(Path("a.xz")) == ""
-    assert format_of(Path("a")) == ""
+    assert format_of(Path("a.xz")) == format_of(Path("a")) == ""
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
@@ -38,12 +36,8 @@ def test_damaged_compression_is_one_clear_error(tmp_path: Path, suffix: str, dam
 
 
 def test_missing_file_folder_and_impossible_name(tmp_path: Path):
-    for path, reason in [
-        (tmp_path / "none.jsonl", "no file"),
-        (tmp_path, "is a folder"),
-        (tmp_path / ("x" * 5000), "cannot be read"),
-    ]:
-        with pytest.raises(DataError, match=reason), open_bytes(path):
+    for name, reason in (("none.jsonl", "no file"), ("", "is a folder"), ("x" * 5000, "cannot be read")):
+        with pytest.raises(DataError, match=reason), open_bytes(tmp_path / name):
             pass
 
 
@@ -87,12 +81,8 @@ def test_a_quote_that_is_never_closed_costs_its_line(tmp_path: Path, end: str):
     path = tmp_path / "a.csv"
     path.write_text(f'a,b\n1,"two\n3,4\n\n5,"six\n{end}')
     rows = list(delimited(path, ","))
-    assert [(row.number, row.values) for row in rows[:4]] == [
-        (1, ["a", "b"]),
-        (2, []),
-        (3, ["3", "4"]),
-        (5, []),
-    ]
+    read = [(row.number, row.values) for row in rows[:4]]
+    assert read == [(1, ["a", "b"]), (2, []), (3, ["3", "4"]), (5, [])]
     assert all("not CSV" in row.fault for row in (rows[1], rows[3]))
     assert rows[4:] == ([Cells(6, ["7", "eight"])] if end else [])
 

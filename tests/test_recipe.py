@@ -65,11 +65,7 @@ def test_an_empty_place_takes_a_part_and_its_settings_in_any_order():
     [
         ("arena", ["reward.judge=llm", "reward.measure=judge"], "needs reward.judge.model="),
         ("arena", ["reward.judge.model=m"], "set reward.judge first, one of lexical, llm, nli, small"),
-        (
-            "arena",
-            ["reward.judge=lexical", "reward.measure=judge"],
-            "must be a LLMJudge, which LexicalJudge is not",
-        ),
+        ("arena", ["reward.judge=lexical"], "must be a LLMJudge, which LexicalJudge is not"),
         ("evo-rag", ["reward.judge=lexical"], "must be a YesNoJudge"),
         ("evo-rag", ["reward.judge=llm", "reward.judge.modl=m"], "did you mean 'model'"),
         ("evo-rag", ["reward.curriculum=none"], "is a whole part; set one of schedule"),
@@ -87,7 +83,6 @@ def test_parts_that_cannot_go_in(recipe: str, settings: list[str], message: str)
     [
         ("algorithm.betta=1", "did you mean 'beta'"),
         ("algoritm.beta=1", "did you mean 'algorithm'"),
-        ("scale.steps=many", "scale.steps"),
         ("scale.steps=1.5", "scale.steps"),
         ("scale.steps=-1", "scale.steps must be at least 0, not -1"),
         ("scale.lr=nan", "scale.lr must be finite, not nan"),
@@ -129,9 +124,6 @@ def test_unknown_keys_and_parts_in_json():
     with pytest.raises(ConfigError, match="does not fit"):
         Recipe.from_dict(data | {"algorithm": data["algorithm"] | {"beta": "much"}})
 
-
-def test_a_part_in_the_wrong_place():
-    data = CPU.to_dict()
     with pytest.raises(ConfigError, match=r"recipe\.reward must be a Reward, which BM25 is not"):
         Recipe.from_dict(data | {"reward": {"type": "retrievers/bm25"}})
 

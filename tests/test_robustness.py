@@ -19,13 +19,12 @@ from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.recipes.evo_rag.protocol import EvoRAG
 from sleuth.robustness import KINDS, levels_of, measure_robustness
-
-CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
+from support.towns import CITIES
 
 
 def rows() -> list[dict[str, Any]]:
     """Eight questions with a gold and a useless paragraph; the last two have no gold passage."""
-    made: list[dict[str, Any]] = []
+    made = []
     for i, city in enumerate(CITIES):
         gold = {"id": f"p{i}", "title": city, "text": f"The mayor of {city} is Mr {city}son."}
         useless = {"id": f"r{i}", "title": f"River {i}", "text": f"The mayor of {city} likes river {i}."}

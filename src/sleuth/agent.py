@@ -4,11 +4,10 @@
 >>> print(agent.ask("Which river is longest?"))                 # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from sleuth.engines import open_engine
 from sleuth.engines.base import Engine
@@ -66,7 +65,7 @@ class Agent:
     retriever: Retriever
 
     @classmethod
-    def load(cls, recipe: Recipe, *, index: str = "", model: str = "") -> Agent:
+    def load(cls, recipe: Recipe, *, index: str = "", model: str = "") -> Self:
         """An agent over an index, if its recipe searches one.
 
         `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>".

@@ -7,6 +7,7 @@ many GRPO steps as fit share the rest of the time.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from sleuth.evaluation.comparing.compare import compare
@@ -22,24 +23,19 @@ WARM_START_SHARE = 0.75
 expensive: its episodes run to the last step in every later evaluation, and GRPO finds nothing to reward."""
 LATER_EVALUATIONS = 6.0
 """Time of the two later evaluations, in units of the first: only a trained model searches and quotes."""
-SHOWN = 10
-"""Trajectories in the report."""
+SHOWN = 10  # Trajectories in the report.
 
 
 @dataclass(frozen=True)
 class Story:
     """Result of the demo."""
 
-    rows: list[tuple[str, Mapping[str, Estimate]]]
-    """Stage → figures."""
+    rows: list[tuple[str, Mapping[str, Estimate]]]  # Stage → figures.
     notes: list[str]
-    n: int
-    """Held-out questions."""
+    n: int  # Held-out questions.
     index: str
-    example: str
-    """A question to ask next."""
-    details: dict[str, Any]
-    """The content of result.json."""
+    example: str  # A question to ask next.
+    details: dict[str, Any]  # The content of result.json.
 
 
 class Demo:
@@ -148,6 +144,4 @@ def _mixed(trajectories: list[Trajectory]) -> list[Trajectory]:
     """Right and wrong trajectories in turn, so that a reader sees both."""
     right = [t for t in trajectories if t.score and t.score.total >= 1]
     wrong = [t for t in trajectories if t not in right]
-    mixed = [t for pair in zip(right, wrong, strict=False) for t in pair]
-    rest = [t for t in [*right, *wrong] if t not in mixed]
-    return [*mixed, *rest][:SHOWN]
+    return [t for pair in zip_longest(right, wrong) for t in pair if t is not None][:SHOWN]

@@ -22,6 +22,7 @@ from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, DataError, RetrievalError
+from sleuth.evaluation.figures import HEADLINE
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.runner import Origin, Progress, evaluate
 from sleuth.recipe import Recipe
@@ -38,14 +39,11 @@ if TYPE_CHECKING:
     from sleuth.training.runs.phase import Evaluate, TrainResult
     from sleuth.training.runs.stopping import Stop
 
-Say = Callable[[str], None]
-"""Receives one line for a person."""
+Say = Callable[[str], None]  # Receives one line for a person.
 CPU_CACHE_GIB = 1.5
 """Keys and values of rollouts: a laptop also needs room for weights, gradients and moments."""
-FORECAST_QUESTIONS = 16
-"""Training questions whose demonstrations give the expected length of an episode."""
-PROGRESS_S = 15.0
-"""Seconds between two lines of evaluation progress."""
+FORECAST_QUESTIONS = 16  # Training questions whose demonstrations give the expected length of an episode.
+PROGRESS_S = 15.0  # Seconds between two lines of evaluation progress.
 
 
 @dataclass
@@ -312,8 +310,7 @@ def _uninterrupted(result: TrainResult) -> TrainResult:
 
 def headline(evaluation: Evaluation) -> dict[str, Any]:
     """The figures to print, with their intervals."""
-    names = ("em", "f1", "valid_format", "searches")
-    figures = {name: evaluation.metrics[name].to_dict() for name in names if name in evaluation.metrics}
+    figures = {name: evaluation.metrics[name].to_dict() for name in HEADLINE if name in evaluation.metrics}
     return {"n": evaluation.n, **figures, "faults": evaluation.faults, "leaks": evaluation.leaks.count}
 
 

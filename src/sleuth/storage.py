@@ -1,5 +1,6 @@
 """Files and folders that Sleuth writes: complete or not at all, JSON, JSON lines; and where its cache is."""
 
+import mmap
 import os
 import shutil
 import tempfile
@@ -122,16 +123,11 @@ def _valid(value: Any) -> Any:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut the file after its last newline, read in blocks from the end: it may be large."""
+    """Cut the file after its last newline; mapped, since it may be large."""
+    if not (size := path.stat().st_size):
+        return
     with path.open("rb+") as file:
-        position = size = file.seek(0, os.SEEK_END)
-        while position > 0:
-            start = max(0, position - 65536)
-            file.seek(start)
-            newline = file.read(position - start).rfind(b"\n")
-            if newline >= 0:
-                position = start + newline + 1
-                break
-            position = start
-        if position < size:
-            file.truncate(position)
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
+        if end < size:
+            file.truncate(end)

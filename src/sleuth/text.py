@@ -26,12 +26,8 @@ def normalise(text: str, rule: Normaliser = "squad") -> str:
     """
     if rule == "nq":
         text = unicodedata.normalize("NFD", text)
-    text = text.lower()
-    if rule in ("triviaqa", "arena"):
-        text = text.translate(_SPACE_PUNCTUATION)
-    else:
-        text = text.translate(_DELETE_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", text).split())
+    table = _SPACE_PUNCTUATION if rule in ("triviaqa", "arena") else _DELETE_PUNCTUATION
+    return " ".join(_ARTICLES.sub(" ", text.lower().translate(table)).split())
 
 
 def contains(text: str, gold: str) -> bool:

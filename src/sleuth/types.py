@@ -5,12 +5,10 @@ its author, and the loss mask, the actions and the rewards are all derived from 
 whose author is "policy". A mask is never stored next to tokens, so that it cannot slip.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 Author = Literal["prompt", "policy", "world"]
 """Author of a segment: the instructions, the model being trained, or the environment."""
@@ -221,7 +219,7 @@ class Trajectory:
         """The model's own segments with their index."""
         return ((i, s) for i, s in enumerate(self.segments) if s.author == "policy")
 
-    def scored(self, score: Score) -> Trajectory:
+    def scored(self, score: Score) -> Self:
         """A copy that carries `score`."""
         return replace(self, score=score)
 

@@ -62,6 +62,9 @@ def test_hotpotqa_as_published(hotpot: dict[str, Any], save: Callable[..., Path]
     assert titles(question, [first.passage_id, last.passage_id]) == ["Odo Verrin", "Karstad"]
     assert (first.query, first.answer, first.need) == ("painter Odo Verrin born", "Karstad", "Odo Verrin")
     assert (last.query, last.answer, last.need) == ("Karstad", "Lumme", "the river of Karstad")
+    del hotpot["answer"]  # as in the test split
+    loaded = load_questions(f"hotpotqa:{save('test.json', [hotpot])}")
+    assert [(bad.line, bad.field, bad.reason) for bad in loaded.bad] == [(1, "answer", "missing")]
 
 
 def test_hub_columns_and_flashrag_lines_read_the_same(hotpot: dict[str, Any], twowiki: dict[str, Any]):
@@ -87,17 +90,6 @@ def test_hotpotqa_without_a_gold_paragraph_has_no_gold(hotpot: dict[str, Any]):
     del hotpot["context"][0]
     question = HotpotQAReader().question_of(hotpot)
     assert (len(question.passages), question.gold_ids, question.hops) == (2, (), ())
-
-
-def test_equal_paragraphs_of_two_questions_share_an_id(hotpot: dict[str, Any]):
-    other = {**hotpot, "_id": "h2", "context": [hotpot["context"][2]], "supporting_facts": []}
-    assert HotpotQAReader().question_of(other).passages[0] == HotpotQAReader().question_of(hotpot).passages[2]
-
-
-def test_test_split_without_answers_is_bad(hotpot: dict[str, Any], save: Callable[..., Path]):
-    del hotpot["answer"]
-    loaded = load_questions(f"hotpotqa:{save('test.json', [hotpot])}")
-    assert [(bad.line, bad.field, bad.reason) for bad in loaded.bad] == [(1, "answer", "missing")]
 
 
 def test_2wiki_triples_become_hops(twowiki: dict[str, Any]):
@@ -141,6 +133,8 @@ def test_musique_decomposition_becomes_hops(musique: dict[str, Any], save: Calla
         ("Quen country", "Ostria", "the country of Quen"),
         ("Who was the first queen of Ostria", "Mara Lind", "the first queen of Ostria"),
     ]
+    musique["question_decomposition"][0]["paragraph_support_idx"] = 17
+    assert MuSiQueReader().question_of(musique).hops == ()  # its paragraph is missing
 
 
 def test_musique_unanswerable_twin_gets_its_own_id(musique: dict[str, Any], save: Callable[..., Path]):
@@ -153,11 +147,6 @@ def test_musique_unanswerable_twin_gets_its_own_id(musique: dict[str, Any], save
     assert (unanswerable.id, unanswerable.kind) == (f"{answerable.id}-unanswerable", "2hop")
     assert (unanswerable.answers, unanswerable.gold_ids, unanswerable.hops) == ((), (), ())
     assert not unanswerable.answerable
-
-
-def test_musique_chain_with_a_missing_paragraph_is_dropped(musique: dict[str, Any]):
-    musique["question_decomposition"][0]["paragraph_support_idx"] = 17
-    assert MuSiQueReader().question_of(musique).hops == ()
 
 
 def test_nq_ids_come_from_the_text(save: Callable[..., Path]):

@@ -10,24 +10,16 @@ from sleuth.datasets.factbook_questions.facts import countries, fact
 from sleuth.datasets.factbook_questions.readings import official_languages, waters
 from sleuth.text import contains
 
-
-def reader(noun: str) -> readings.Reader:
-    return ATTRIBUTES[noun].read
-
-
 READ = [
     (readings.capital, "Ouagadougou", "Ouagadougou"),
     (readings.capital, "Santiago; note - Valparaiso is the seat of the national legislature", "Santiago"),
     (readings.capital, "Pretoria (administrative capital); Cape Town (legislative capital)", None),
-    (reader("internet country code"), ".bf", ".bf"),
-    (reader("aircraft registration prefix"), "5R", "5R"),
-    (readings.quoted, '"Le Ditanye" (Anthem of Victory)', "Le Ditanye"),
+    (ATTRIBUTES["internet country code"].read, ".bf", ".bf"),
     (readings.quoted, '"A" and "B"', None),
     (readings.place, "Golem Korab (Maja e Korabit) 2,764 m", "Golem Korab"),
     (readings.place, "unnamed elevation 675 m; located 2.5 km southeast of the town", None),
     (readings.place, "K2 (Mt. Godwin-Austen) 8,611 m", None),
     (readings.height, "Tena Kourou 749 m", "749 m"),
-    (readings.independence, "5 August 1960 (from France)", "5 August 1960"),
     (readings.independence, "4 April 1960 (from France); 20 August 1960 (full independence)", None),
     (readings.independence, "1 October 1949 (People's Republic of China established)", None),
     (readings.independence, "21 September 1991 (from the Soviet Union); notable earlier dates: 321 B.C. (Kingdom)", "21 September 1991"),
@@ -35,10 +27,8 @@ READ = [
     (readings.holiday, "Independence Day, 28 November (1912), also known as Flag Day", "28 November"),
     (readings.single, "white stallion", "white stallion"),
     (readings.single, "Lao or Laotian", None),
-    (readings.currency, "kyats (MMK) per US dollar -", "kyats"),
     (readings.currency, "baht per US dollar -", None),
     (readings.name, "presidential republic; authoritarian", "presidential republic"),
-    (readings.person("President"), "President Emmanuel MACRON (since 14 May 2017)", "Emmanuel Macron"),
     (readings.person("King"), "King CHARLES III (since 8 September 2022); represented by Governor General X (since 2021)", None),
     (readings.person("Prime Minister"), "Prime Minister Dr. Terrance DREW (since 6 August 2022)", "Terrance Drew"),
     (readings.person("President"), "Prime Minister Keir STARMER (since 5 July 2024)", None),
@@ -61,7 +51,6 @@ READ = [
     (readings.percent, "81.9% of total population (2023)", "81.9%"),
     (readings.percent, "-0.37% (2025 est.)", None),
     (readings.index, "34.4 (2021 est.)", "34.4"),
-    (readings.money, "$2.241 trillion (2024 est.)", "$2.241 trillion"),
 ]  # fmt: skip
 
 
@@ -72,27 +61,25 @@ def test_reading(read: readings.Reader, text: str, value: str | None):
     assert value is None or contains(text, value)
 
 
+RATE = "35.91 births/1,000 people"
+
+
 @pytest.mark.parametrize(
-    ("read", "text", "number", "aliases"),
+    ("read", "text", "expected"),
     [
-        (readings.money, "$2.241 trillion", 2.241e12, ()),
-        (readings.independence, "5 August 1960 (from France)", 19600805, ("August 5, 1960",)),
-        (readings.quantity("km", "kilometers"), "274,200 km", 274200, ("274,200", "274,200 kilometers")),
-        (readings.rate("births/1,000 people"), "35.91 births/1,000 people", 35.91, ("35.91 births/1,000 people",)),
-        (readings.place, "Kilimanjaro (highest point in Africa) 5,895 m", None, ()),
-        (readings.capital, "San José", None, ("San Jose",)),
-        (readings.person("President"), "President Emmanuel MACRON (since 14 May 2017)", None, ("Macron",)),
-        (readings.currency, "kyats (MMK) per US dollar -", None, ("kyat", "MMK")),
-        (readings.quoted, '"Le Ditanye" (Anthem of Victory)', None, ("Anthem of Victory",)),
+        (readings.money, "$2.241 trillion", ("$2.241 trillion", 2.241e12, ())),
+        (readings.independence, "5 August 1960 (from France)", ("5 August 1960", 19600805, ("August 5, 1960",))),
+        (readings.quantity("km", "kilometers"), "9,200 km", ("9,200 km", 9200, ("9,200", "9,200 kilometers"))),
+        (readings.rate("births/1,000 people"), RATE, ("35.91", 35.91, (RATE,))),
+        (readings.place, "Kilimanjaro (highest point in Africa) 5,895 m", ("Kilimanjaro", None, ())),
+        (readings.capital, "San José", ("San José", None, ("San Jose",))),
+        (readings.person("President"), "President Emmanuel MACRON (since 2017)", ("Emmanuel Macron", None, ("Macron",))),
+        (readings.currency, "kyats (MMK) per US dollar -", ("kyats", None, ("kyat", "MMK"))),
+        (readings.quoted, '"Le Ditanye" (Anthem of Victory)', ("Le Ditanye", None, ("Anthem of Victory",))),
     ],
 )  # fmt: skip
-def test_numbers_and_aliases(
-    read: readings.Reader, text: str, number: float | None, aliases: tuple[str, ...]
-):
-    found = read(text)
-    assert found is not None
-    assert found.number == (number if number is None else pytest.approx(number))
-    assert found.aliases == aliases
+def test_numbers_and_aliases(read: readings.Reader, text: str, expected: tuple[object, ...]):
+    assert read(text) == expected
 
 
 def test_partners_accept_other_names_of_the_country():

@@ -1,5 +1,3 @@
-import time
-
 from sleuth.datasets.leak import Leak, find_leaks
 from sleuth.types import Question
 
@@ -20,12 +18,3 @@ def test_by_id_within_a_data_set_and_by_normalised_text():
     # ids count within a named data set only, and texts without a word do not count
     assert find_leaks([ask("1", "a?", "")], [ask("1", "b?", "")]) == []
     assert find_leaks([ask("1", "!!")], [ask("2", "??")]) == []
-
-
-def test_time_is_linear():
-    train = [ask(f"t{i}", f"Which of the {i} bridges is the oldest?") for i in range(100_000)]
-    evaluation = [ask(f"e{i}", f"Which of {i * 20} bridges is oldest") for i in range(10_000)]
-    start = time.perf_counter()
-    leaks = find_leaks(train, evaluation)
-    assert len(leaks) == 5_000
-    assert time.perf_counter() - start < 20

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.judges.lexical import LexicalJudge
@@ -126,17 +124,8 @@ def write(request: Any, turn: int) -> str:
         rng.choice(["", "no tags at all", "<answer></answer>", "<answer>Paris"]),
     ]
     prompt = request.messages[0].content
-    marks = (
-        "<search>",
-        "<refuse>",
-        "<backtrack/>",
-        "<relevance>",
-        "<extract>",
-        "Follow up",
-        "final answer",
-        "boxed",
-    )
-    shown = [mark for mark in marks if mark in prompt]
+    marks = ["<search>", "<refuse>", "<backtrack/>", "<relevance>", "<extract>", "boxed"]
+    shown = [mark for mark in (*marks, "Follow up", "final answer") if mark in prompt]
     fitting = [piece for piece in pieces if any(mark in piece for mark in shown)]
     fitting += [pieces[10], pieces[11]] if "boxed" in shown else []
     return rng.choice(fitting if fitting and rng.random() < 0.8 else pieces)
@@ -166,7 +155,3 @@ def recorded(name: str, count: int, play: Callable[..., list[Trajectory]]) -> st
     trajectories = play(recipe, engine, questions(max(1, count // 4)), 4)
     joined = "".join(map(digest, trajectories))
     return hashlib.blake2b(joined.encode(), digest_size=12).hexdigest()
-
-
-def dump(table: dict[str, str]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"

@@ -1,18 +1,16 @@
 """DPO's loss and gradient equal those of TRL's DPOTrainer, on the same model, reference and tokens, in float32."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from sleuth.recipes.evo_rag.dpo import DPO, signals_of
 from sleuth.training.policy import Policy
 from sleuth.training.update.gradients import accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Trajectory
+from support.trl import SETTINGS, tiny_llama, word_tokenizer
 
 pytestmark = pytest.mark.slow  # importing TRL takes longer than all other tests of this room
 
@@ -37,56 +35,21 @@ PAIRS = [(side(12, 5, 1), side(12, 9, 2)), (side(7, 3, 3), side(7, 1, 4)), (side
 SIDES = [trajectory for pair in PAIRS for trajectory in pair]
 
 
-def tiny(seed: int) -> LlamaForCausalLM:
-    torch.manual_seed(seed)
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=VOCABULARY,
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            tie_word_embeddings=True,
-        )
-    )
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim > 1:
-                parameter.normal_(0, 0.2)  # far from uniform, so that tokens differ
-    return model.eval()
+def tiny(seed: int) -> Any:
+    return tiny_llama(VOCABULARY, seed).eval()
 
 
 @pytest.fixture(scope="module")
-def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def trainer(trl: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A DPOTrainer; only its loss is used."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("HF_HUB_OFFLINE", "1")
-        environment.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-        trl = pytest.importorskip("trl")
-        datasets = pytest.importorskip("datasets")
-        words = {f"w{i}": i for i in range(VOCABULARY)}
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=Tokenizer(models.WordLevel(words, unk_token="w0")),
-            eos_token="w1",
-            pad_token="w2",
-        )
-        settings = trl.DPOConfig(
-            output_dir=str(tmp_path_factory.mktemp("trl")),
-            use_cpu=True,
-            bf16=False,
-            gradient_checkpointing=False,
-            report_to="none",
-            beta=BETA,
-        )
-        row = {"prompt": ["w5"], "chosen": ["w6"], "rejected": ["w7"]}
-        yield trl.DPOTrainer(
-            model=tiny(0),
-            ref_model=tiny(1),
-            args=settings,
-            train_dataset=datasets.Dataset.from_dict(row),
-            processing_class=tokenizer,
-        )
+    datasets = pytest.importorskip("datasets")
+    return trl.DPOTrainer(
+        model=tiny(0),
+        ref_model=tiny(1),
+        args=trl.DPOConfig(output_dir=str(tmp_path_factory.mktemp("trl")), beta=BETA, **SETTINGS),
+        train_dataset=datasets.Dataset.from_dict({"prompt": ["w5"], "chosen": ["w6"], "rejected": ["w7"]}),
+        processing_class=word_tokenizer(VOCABULARY),
+    )
 
 
 def trl_inputs() -> dict[str, Tensor]:

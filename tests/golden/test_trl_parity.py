@@ -3,20 +3,17 @@
 TRL computes padded rows under a tool mask; we compute trajectories that share a prompt.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from tokenizers import Tokenizer, models
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.training.policy import Policy
 from sleuth.training.update.gradients import UpdateFigures, accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Signal, Trajectory
+from support.trl import SETTINGS, tiny_llama, word_tokenizer
 
 pytestmark = pytest.mark.slow  # importing TRL takes longer than all other tests of this room
 
@@ -49,53 +46,16 @@ SIGNALS = [Signal(t, (a,) * t.response_length) for t, a in zip(ROLLOUTS, ADVANTA
 
 
 @pytest.fixture(scope="module")
-def trainer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def trainer(trl: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A GRPOTrainer around a tiny Llama; only its loss is used, so its settings are changed in place."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("HF_HUB_OFFLINE", "1")
-        environment.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
-        trl = pytest.importorskip("trl")
-        datasets = pytest.importorskip("datasets")
-        yield build(trl, datasets, tmp_path_factory.mktemp("trl"))
-
-
-def build(trl: Any, datasets: Any, folder: Path) -> Any:
-    torch.manual_seed(0)
-    model = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=VOCABULARY,
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            tie_word_embeddings=True,
-        )
-    )
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim > 1:
-                parameter.normal_(0, 0.2)  # far from uniform, so that tokens differ
-    words = {f"w{i}": i for i in range(VOCABULARY)}
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer(models.WordLevel(words, unk_token="w0")), eos_token="w1", pad_token="w2"
-    )
-    settings = trl.GRPOConfig(
-        output_dir=str(folder),
-        use_cpu=True,
-        bf16=False,
-        gradient_checkpointing=False,
-        report_to="none",
-        per_device_train_batch_size=5,
-        num_generations=5,
-        beta=0.0,
-    )
+    datasets = pytest.importorskip("datasets")
+    folder, sizes = tmp_path_factory.mktemp("trl"), {"per_device_train_batch_size": 5, "num_generations": 5}
     trainer = trl.GRPOTrainer(
-        model=model,
+        model=tiny_llama(VOCABULARY, 0),
         reward_funcs=lambda completions, **_: [0.0] * len(completions),
-        args=settings,
+        args=trl.GRPOConfig(output_dir=str(folder), beta=0.0, **sizes, **SETTINGS),
         train_dataset=datasets.Dataset.from_dict({"prompt": ["w5"]}),
-        processing_class=tokenizer,
+        processing_class=word_tokenizer(VOCABULARY),
     )
     trainer.model.eval()  # no accumulation over steps
     return trainer

@@ -12,7 +12,7 @@ from sleuth.types import Field, Question, Segment, Trajectory
 
 def samples(*answers: str) -> Samples:
     """Samples of a question whose right answer is "a"."""
-    return Samples("bridge", tuple(answer == "a" for answer in answers), answers)
+    return Samples(tuple(answer == "a" for answer in answers), answers)
 
 
 def test_mean_pass_and_majority_by_hand():
@@ -35,7 +35,7 @@ def test_live_groups_and_the_histogram():
 
 @given(st.lists(st.booleans(), min_size=1, max_size=9))
 def test_pass_at_k_rises_from_mean_to_any(right: list[bool]):
-    found = Samples("", tuple(right), ("x",) * len(right))
+    found = Samples(tuple(right), ("x",) * len(right))
     values = [found.pass_at(k) for k in range(1, len(right) + 1)]
     assert values[0] == pytest.approx(found.rate)
     assert values == sorted(values)

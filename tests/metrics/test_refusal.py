@@ -2,7 +2,7 @@
 
 import pytest
 
-from sleuth.metrics.refusal import over_refusal, precision, recall, refusal_figures
+from sleuth.metrics.refusal import refusal, refusal_figures
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,8 @@ from sleuth.metrics.refusal import over_refusal, precision, recall, refusal_figu
     ],
 )
 def test_one_question(answerable: bool, refused: bool, figures: tuple[float | None, ...]) -> None:
-    assert tuple(figure(answerable, refused) for figure in (precision, recall, over_refusal)) == figures
+    names = ("refusal_precision", "refusal_recall", "over_refusal")
+    assert refusal(answerable, refused) == dict(zip(names, figures, strict=True))
 
 
 ANSWERABLE = [True, True, True, True, False, False, False]

@@ -12,7 +12,7 @@ from sleuth.recipes import load_recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.run import roll_out
 from sleuth.types import Hit, Passage, Question
-from support.towns import questions, write_towns
+from support.towns import questions, small, write_towns
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plan_and_search.py"
 QUESTION = Question("q", "Who is older?", ("Ann",))
@@ -49,22 +49,10 @@ def test_an_episode_without_a_plan_ends() -> None:
 
 
 def test_it_trains_with_grpo(tmp_path: Path, tiny_model: Path) -> None:
-    folder = write_towns(tmp_path, train=questions())
-    data = f"jsonl:{folder / 'train.jsonl'}"
-    recipe = load_recipe(str(EXAMPLE)).sized(
-        model=str(tiny_model),
-        train_data=data,
-        eval_data=data,
-        max_new_tokens=8,
-        max_context=400,
-        warm_start_examples=0,
-        steps=2,
-        batch=2,
-    )
-    lines: list[str] = []
-    run = Experiment(
-        recipe, tmp_path / "run", index=str(folder / "index"), recipe_file=EXAMPLE, say=lines.append
-    )
-    summary = run.run(evaluate=False)
+    write_towns(tmp_path, train=questions(), dev=questions())
+    sizes = {"max_new_tokens": 8, "max_context": 400, "warm_start_examples": 0}
+    recipe = small(load_recipe(str(EXAMPLE)), tiny_model, tmp_path, **sizes)
+    parts = {"index": str(tmp_path / "index"), "recipe_file": EXAMPLE, "say": lambda _: None}
+    summary = Experiment(recipe, tmp_path / "run", **parts).run(evaluate=False)
     assert (summary["steps"], summary["stopped"]) == (2, "done")
     assert (tmp_path / "run" / "rollouts" / "step-000002.jsonl").stat().st_size > 0

@@ -7,6 +7,7 @@ import pytest
 
 from sleuth.experiment import Experiment
 from sleuth.recipes import load_recipe
+from support.towns import small
 
 PARTS = {
     "search-r1": {"answer"},
@@ -19,21 +20,7 @@ PARTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_it_trains_end_to_end(name: str, towns: Path, tiny_model: Path):
-    recipe = load_recipe(f"{name}/cpu").sized(
-        model=str(tiny_model),
-        train_data=f"jsonl:{towns / 'train.jsonl'}",
-        eval_data=f"jsonl:{towns / 'dev.jsonl'}",
-        max_steps=2,
-        max_new_tokens=24,
-        max_passage_tokens=200,
-        max_context=900,
-        warm_start_examples=6,
-        warm_start_batch=2,
-        steps=2,
-        batch=2,
-        save_every=1,
-    )
-    run = towns / "run"
+    recipe, run = small(load_recipe(f"{name}/cpu"), tiny_model, towns, max_new_tokens=24), towns / "run"
     summary = Experiment(recipe, run, index=str(towns / "index"), say=lambda _: None).run()
     assert (summary["steps"], summary["stopped"], summary["n"]) == (2, "done", 2)
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

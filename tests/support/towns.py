@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sleuth.corpora import open_corpus
+from sleuth.recipe import Recipe
 from sleuth.retrievers.bm25_index.build import build_index
 
 CITIES = ["Arlen", "Brill", "Cosk", "Dorn", "Elvet", "Farn", "Gorse", "Hilt"]
@@ -22,6 +23,16 @@ def questions() -> list[dict[str, Any]]:
         }
         for i, city in enumerate(CITIES)
     ]
+
+
+def small(recipe: Recipe, model: Path, folder: Path, **changes: Any) -> Recipe:
+    """The recipe with a tiny model and towns' data, so that it trains in seconds."""
+    sizes = {"max_steps": 2, "max_new_tokens": 12, "max_passage_tokens": 200, "max_context": 900}
+    sizes |= {"warm_start_examples": 6, "warm_start_batch": 2, "steps": 2, "batch": 2}
+    data = {
+        f"{part}_data": f"jsonl:{folder / name}.jsonl" for part, name in (("train", "train"), ("eval", "dev"))
+    }
+    return recipe.sized(**{"model": str(model), **data, **sizes, **changes})
 
 
 def write_towns(folder: Path, **files: list[dict[str, Any]]) -> Path:

@@ -14,8 +14,7 @@ class BadRecord(NamedTuple):
     """Record that is skipped."""
 
     file: str
-    line: int
-    """1-based line; in a JSON array or a table, the record's number."""
+    line: int  # 1-based line; in a JSON array or a table, the record's number.
     field: str
     reason: str
 

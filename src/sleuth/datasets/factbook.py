@@ -24,12 +24,10 @@ from sleuth.errors import DataError
 from sleuth.types import Passage, Question
 
 Split = Literal["train", "dev", "test"]
-SIZES: dict[Split, int] = {"train": 8000, "dev": 1000, "test": 1000}
-"""Questions in each split."""
+SIZES: dict[Split, int] = {"train": 8000, "dev": 1000, "test": 1000}  # Questions in each split.
 SHARES = {"bridge": 0.45, "comparison": 0.20, "intersection": 0.10, "yesno": 0.15, "unanswerable": 0.10}
 """Share of each kind."""
-GIVEN = 6
-"""Passages that `FactbookDistractorReader` gives with a question, two or three of them gold."""
+GIVEN = 6  # Passages that `FactbookDistractorReader` gives with a question, two or three of them gold.
 
 _GENERATORS: dict[str, Sequence[Callable[[Sequence[Country], random.Random], list[Family]]]] = {
     "bridge": [bridges],
@@ -49,7 +47,7 @@ class FactbookReader(DatasetReader):
         """Every question of the split. Raises DataError for an unknown split or without the package."""
         if str(path) not in get_args(Split):
             raise DataError(f"the Factbook has splits {', '.join(get_args(Split))}, not {str(path)!r}")
-        yield from _questions(cast(Split, str(path)))
+        yield from factbook_questions(cast(Split, str(path)))
 
 
 class FactbookDistractorReader(FactbookReader):
@@ -66,11 +64,6 @@ class FactbookDistractorReader(FactbookReader):
             yield replace(record, passages=_given(record)) if isinstance(record, Question) else record
 
 
-def factbook_questions(split: Split) -> list[Question]:
-    """The split's questions. Kinds and wordings are mixed evenly, so that the first n are like the whole."""
-    return list(_questions(split))
-
-
 def part_of(code: str) -> Split:
     """The split of a country: about 60, 20 and 20 %."""
     place = int.from_bytes(hashlib.sha256(f"country {code}".encode()).digest()[:8], "big") % 10
@@ -78,7 +71,8 @@ def part_of(code: str) -> Split:
 
 
 @cache
-def _questions(split: Split) -> tuple[Question, ...]:
+def factbook_questions(split: Split) -> tuple[Question, ...]:
+    """The split's questions. Kinds and wordings are mixed evenly, so that the first n are like the whole."""
     members = [country for country in countries() if part_of(country.code) == split]
     placed: list[tuple[float, Question]] = []
     for kind, generators in _GENERATORS.items():

@@ -41,8 +41,7 @@ class Paragraph(NamedTuple):
 
     passage: Passage
     is_gold: bool
-    number: int
-    """Number by which a decomposition refers to it."""
+    number: int  # Number by which a decomposition refers to it.
 
 
 @dataclass(frozen=True)
@@ -53,15 +52,12 @@ class Layout:
     question: Sequence[str] = ("question",)
     answers: Sequence[str] = ("golden_answers", "answer")
     """A list, a JSON list as text, one text, or TriviaQA's object of value and aliases."""
-    aliases: Sequence[str] = ()
-    """A list of further answers."""
+    aliases: Sequence[str] = ()  # A list of further answers.
     kind: Sequence[str] = ()
     paragraphs: Sequence[str] = ()
     """Objects with `text` or `sentences`, marked by `is_supporting` or `supporting_sentences`."""
-    context: str = ""
-    """Table of titles and sentences; `supporting_facts` marks the gold titles."""
-    steps: str = "decomposition"
-    """Sub-questions in MuSiQue's form."""
+    context: str = ""  # Table of titles and sentences; `supporting_facts` marks the gold titles.
+    steps: str = "decomposition"  # Sub-questions in MuSiQue's form.
 
 
 OWN = Layout(answers=("answers",), kind=("kind", "type"), paragraphs=("passages", "paragraphs"))

@@ -12,8 +12,7 @@ class Leak(NamedTuple):
 
     id: str
     dataset: str
-    by: Literal["id", "question"]
-    """Equal part: the id within one named data set, or the normalised text."""
+    by: Literal["id", "question"]  # Equal part: the id within one named data set, or the normalised text.
 
 
 def find_leaks(train: Iterable[Question], evaluation: Iterable[Question]) -> list[Leak]:

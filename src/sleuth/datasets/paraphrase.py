@@ -5,7 +5,6 @@ and the question mark. Capitalised words and quotations are never replaced, sinc
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 from sleuth.errors import ConfigError
@@ -57,14 +56,12 @@ def paraphrase(question: Question, level: int) -> Question:
     """The question with another text; the rest is unchanged. Raises ConfigError for an unknown level."""
     if level not in LEVELS:
         raise ConfigError(f"there are paraphrases of levels {', '.join(map(str, LEVELS))}, not {level}")
-    steps: tuple[Callable[[str], str], ...] = (
-        _other_words,
-        lambda text: _as_request(text, question.id),
-        _plain,
-    )
-    text = question.text
-    for step in steps[:level]:
-        text = step(text)
+    text = question.text if level < 1 else _other_words(question.text)
+    if level >= 2:
+        # The id decides which request is put around the text.
+        text = _REQUESTS[digest(question.id, 1)[0] % len(_REQUESTS)].format(text.strip())
+    if level >= 3:
+        text = text.rstrip().removesuffix("?").rstrip().lower()
     return replace(question, text=text)
 
 
@@ -75,12 +72,3 @@ def _other_words(text: str) -> str:
             text = changed
             break
     return _PATTERN.sub(lambda match: _WORDS.get(match.group(1) or "", match.group()), text)
-
-
-def _as_request(text: str, identity: str) -> str:
-    """A request around the text; the id decides which one."""
-    return _REQUESTS[digest(identity, 1)[0] % len(_REQUESTS)].format(text.strip())
-
-
-def _plain(text: str) -> str:
-    return text.rstrip().removesuffix("?").rstrip().lower()

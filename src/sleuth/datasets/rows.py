@@ -19,8 +19,7 @@ _FORMATS = (".json", ".jsonl", ".csv", ".tsv", ".parquet")
 class Row(NamedTuple):
     """One decoded record, not yet checked."""
 
-    number: int
-    """1-based line; in a JSON array or a table, the record's number."""
+    number: int  # 1-based line; in a JSON array or a table, the record's number.
     value: Any
 
 

@@ -6,7 +6,7 @@ answers of the same length are preferred. Yes and no get no wrong answer, since 
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from sleuth.text import contains, digest, normalise
 from sleuth.types import Question
@@ -14,24 +14,19 @@ from sleuth.types import Question
 _YEAR = re.compile(r"[12]\d{3}")
 _MONTH = re.compile(r"\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b")
 _ASKED = re.compile(r"\b(who|whom|whose|where|when|which|what|how)\b\W*(\w*)")
-_TRIED = 50
-"""Candidates tried for one question."""
+_TRIED = 50  # Candidates tried for one question.
 
 
 def answer_type(answer: str) -> str:
     """ "closed" (yes or no), "year", "number", "date", "name", "phrase", or "" for an empty answer."""
     words = normalise(answer).split()
-    if not words:
-        kind = ""
-    elif words in (["yes"], ["no"], ["noanswer"]):
-        kind = "closed"
-    elif _YEAR.fullmatch(answer.strip()):
-        kind = "year"
-    elif any(character.isdigit() for character in answer):
-        kind = "date" if _MONTH.search(answer) else "number"
-    else:
-        kind = "name" if answer.strip()[:1].isupper() else "phrase"
-    return kind
+    if not words or words in (["yes"], ["no"], ["noanswer"]):
+        return "closed" if words else ""
+    if _YEAR.fullmatch(answer.strip()):
+        return "year"
+    if any(character.isdigit() for character in answer):
+        return "date" if _MONTH.search(answer) else "number"
+    return "name" if answer.strip()[:1].isupper() else "phrase"
 
 
 def wrong_answers(questions: Sequence[Question]) -> dict[tuple[str, str], str]:
@@ -73,11 +68,7 @@ def _pick(question: Question, candidates: Sequence[str]) -> str:
 
 
 def _is_other(answer: str, question: Question) -> bool:
-    return not contains(question.text, answer) and not _overlap(answer, question.answers)
-
-
-def _overlap(answer: str, golds: Iterable[str]) -> bool:
-    return any(
+    return not contains(question.text, answer) and not any(
         contains(gold, answer) or contains(answer, gold) or normalise(gold) == normalise(answer)
-        for gold in golds
+        for gold in question.answers
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
+from sleuth.evaluation.records import Key, key_of
 from sleuth.evaluation.settings import rules_of, settings_of, versions
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.lock import FolderLock
@@ -52,7 +53,7 @@ def measure_headroom(
     lock = FolderLock(folder)
     try:
         with TrajectoryWriter(folder / SAMPLES) as writer:
-            done = {(t.question.dataset, t.question.id, t.sample) for t in TrajectoryReader(folder / SAMPLES)}
+            done = {(key_of(t.question), t.sample) for t in TrajectoryReader(folder / SAMPLES)}
             total, count = samples * len(questions), len(done)
 
             def finish(trajectory: Trajectory) -> None:
@@ -66,7 +67,7 @@ def measure_headroom(
                 partial(world.episode, question, sample, seed)
                 for question in questions
                 for sample in range(samples)
-                if (question.dataset, question.id, sample) not in done
+                if (key_of(question), sample) not in done
             )
             play_all(jobs, width=width, on_done=finish)
         result = summarise(list(TrajectoryReader(folder / SAMPLES)), samples)
@@ -79,24 +80,18 @@ def measure_headroom(
 
 def summarise(trajectories: Sequence[Trajectory], k: int) -> dict[str, Any]:
     """Figures of all questions and of each kind; a failed episode counts as wrong."""
-    groups: dict[tuple[str, str], list[Trajectory]] = defaultdict(list)
+    groups: dict[Key, list[Trajectory]] = defaultdict(list)
     for trajectory in trajectories:
-        groups[trajectory.question.dataset, trajectory.question.id].append(trajectory)
-    found = [_samples(group) for group in groups.values()]
-    kinds = sorted({each.kind for each in found})
+        groups[key_of(trajectory.question)].append(trajectory)
+    by_kind: dict[str, list[list[Trajectory]]] = defaultdict(list)
+    for group in groups.values():
+        by_kind[group[0].question.kind or "(none)"].append(group)
     return {
-        "n": len(found),
+        "n": len(groups),
         "k": k,
         "faults": sum(bool(t.fault) for t in trajectories),
-        "all": _figures(found, list(groups.values()), k),
-        "kinds": {
-            kind: _figures(
-                [each for each in found if each.kind == kind],
-                [g for g, each in zip(groups.values(), found, strict=True) if each.kind == kind],
-                k,
-            )
-            for kind in kinds
-        },
+        "all": _figures(list(groups.values()), k),
+        "kinds": {kind: _figures(by_kind[kind], k) for kind in sorted(by_kind)},
     }
 
 
@@ -107,10 +102,11 @@ def _samples(group: Sequence[Trajectory]) -> Samples:
         score = exact_match(prediction, golds_of(question), rules_of(question.dataset))
         right.append(not trajectory.fault and score == 1.0)
         answers.append(normalise(prediction or ""))
-    return Samples(group[0].question.kind or "(none)", tuple(right), tuple(answers))
+    return Samples(tuple(right), tuple(answers))
 
 
-def _figures(found: Sequence[Samples], groups: Sequence[Sequence[Trajectory]], k: int) -> dict[str, Any]:
+def _figures(groups: Sequence[Sequence[Trajectory]], k: int) -> dict[str, Any]:
+    found = [_samples(group) for group in groups]
     columns = {
         "mean": [each.rate for each in found],
         "pass": [each.pass_at(min(k, len(each.successes))) for each in found],

@@ -3,8 +3,9 @@
 None means that the figure does not exist for this question; it is then left out and counted.
 """
 
-from sleuth.metrics import answers, efficiency, evidence, refusal, retrieval
+from sleuth.metrics import answers, efficiency, evidence, retrieval
 from sleuth.metrics.answers import Rules
+from sleuth.metrics.refusal import refusal
 from sleuth.protocols.arena import references_listed
 from sleuth.types import Trajectory
 
@@ -17,15 +18,14 @@ def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
     question, prediction = trajectory.question, answers.prediction_of(trajectory)
     golds, ranked = answers.golds_of(question), retrieval.ranking(trajectory)
     is_scored = bool(golds) or rules.unanswerable != "left out"
-    decision = bool(golds), trajectory.ending == "refused"
     return {
         "em": answers.exact_match(prediction, golds, rules) if is_scored else None,
         "f1": answers.f1(prediction, golds, rules) if is_scored else None,
         "cover_em": answers.cover_exact_match(prediction, golds, rules) if is_scored else None,
         "valid_format": efficiency.valid_format(trajectory),
-        "searches": efficiency.searches(trajectory),
+        "searches": float(trajectory.searches),
         "duplicate_searches": efficiency.duplicate_searches(trajectory),
-        "steps": efficiency.steps(trajectory),
+        "steps": float(sum(1 for _ in trajectory.policy_segments())),
         "response_tokens": efficiency.response_tokens(trajectory),
         "gold_recall": evidence.gold_recall(trajectory),
         "all_gold": evidence.all_gold(trajectory),
@@ -37,7 +37,5 @@ def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
         "evidence_recall": evidence.evidence_recall(trajectory),
         "compression_ratio": evidence.compression_ratio(trajectory),
         "references_listed": references_listed(trajectory),
-        "refusal_precision": refusal.precision(*decision),
-        "refusal_recall": refusal.recall(*decision),
-        "over_refusal": refusal.over_refusal(*decision),
+        **refusal(bool(golds), trajectory.ending == "refused"),
     }

@@ -87,14 +87,9 @@ def passages_shown(trajectory: Trajectory) -> float | None:
     return sum(sizes) / len(sizes) if sizes else None
 
 
-def saw_contradiction(trajectory: Trajectory) -> float:
-    """1 if a contradicting passage was shown."""
-    return float(any(MARK in hit.passage.id for hit in trajectory.hits))
-
-
 _OF_EPISODES: dict[str, Callable[[Trajectory], float | None]] = {
     "passages_shown": passages_shown,
-    "contradicted": saw_contradiction,
+    "contradicted": lambda trajectory: float(any(MARK in hit.passage.id for hit in trajectory.hits)),
 }
 
 
@@ -103,20 +98,19 @@ def _columns(
 ) -> dict[str, dict[Key, float | None]]:
     """Figures of an evaluation, question by question, in the order of the keys."""
     records = sorted(evaluation.records(), key=lambda record: record.key)
+    episodes = {}
+    if not _OF_EPISODES.keys().isdisjoint(names):
+        for episode in evaluation.trajectories():
+            episodes[key_of(episode.question)] = {name: each(episode) for name, each in _OF_EPISODES.items()}
 
     def value(record: Record, name: str) -> float | None:
+        if name in _OF_EPISODES:
+            return episodes[record.key][name]
         if name == "followed":
             return followed(record, wrong)
         return record.metrics[name] if name in record.metrics else outcome(record, name)
 
-    columns = {name: {r.key: value(r, name) for r in records} for name in names if name not in _OF_EPISODES}
-    if wanted := [name for name in names if name in _OF_EPISODES]:
-        shown = {
-            key_of(episode.question): {name: _OF_EPISODES[name](episode) for name in wanted}
-            for episode in evaluation.trajectories()
-        }
-        columns |= {name: {r.key: shown[r.key][name] for r in records} for name in wanted}
-    return columns
+    return {name: {r.key: value(r, name) for r in records} for name in names}
 
 
 def points_of(

@@ -44,7 +44,7 @@ class PublishedFigure:
 
     @property
     def place(self) -> str:
-        """The evaluation's figures that some of `figures` have too. Raises DataError if there is none."""
+        """Paper and table."""
         return f"{self.source}, {self.table}"
 
 
@@ -113,10 +113,7 @@ def place(evaluation: Evaluation, figures: Sequence[PublishedFigure]) -> list[Pl
         ours = bootstrap_mean(values)
         if ours.value is None:
             continue
-        origin, tables = (
-            origin_of(evaluation, dataset, len(values)),
-            {figure.place: figure for figure in same},
-        )
+        origin, tables = origin_of(evaluation, dataset, len(values)), {each.place: each for each in same}
         found.append(
             Placement(
                 dataset=dataset,

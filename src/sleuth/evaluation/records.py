@@ -16,8 +16,7 @@ from sleuth.metrics.answers import Rules, golds_of, prediction_of
 from sleuth.storage import read_lines
 from sleuth.types import Question, Trajectory
 
-Key = tuple[str, str]
-"""(data set, id)."""
+Key = tuple[str, str]  # (data set, id).
 
 
 def key_of(question: Question) -> Key:
@@ -32,8 +31,7 @@ class Record:
     id: str
     dataset: str
     question: str
-    prediction: str | None
-    """The scored text: "" for a refusal, None if the episode ended without an answer."""
+    prediction: str | None  # The scored text: "" for a refusal, None if the episode ended without an answer.
     golds: tuple[str, ...]  # Accepted answers; empty if unanswerable.
     ending: str
     fault: str  # Not empty: the episode failed from outside, and counts as wrong.

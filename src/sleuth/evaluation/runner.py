@@ -4,14 +4,12 @@ Each episode is on disk when it ends, so a killed evaluation continues with the 
 left. An episode that failed from outside is counted as wrong and reported, never dropped.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sleuth.datasets.leak import find_leaks
 from sleuth.engines.base import Engine
@@ -49,13 +47,11 @@ class Progress:
 
     done: int
     total: int
-    em: float | None
-    """Running means over the finished questions; None before the first."""
+    em: float | None  # Running means over the finished questions; None before the first.
     f1: float | None
     valid_format: float | None
     faults: int
-    elapsed_s: float
-    """Earlier sessions included."""
+    elapsed_s: float  # Earlier sessions included.
     remaining_s: float | None
     """At this session's pace; None until it has finished a quarter of a rollout batch."""
 
@@ -73,8 +69,7 @@ class Progress:
 class Origin:
     """Where questions come from, for the record of an evaluation."""
 
-    source: str = ""
-    """Data spec of the questions."""
+    source: str = ""  # Data spec of the questions.
     train_questions: Sequence[Question] | None = None
     """Training questions to find leaks in; None = not checked."""
     perturbation: Mapping[str, str] = field(default_factory=dict)
@@ -236,7 +231,7 @@ class _Session:
             done, self._total, **means, faults=self._num_faults, elapsed_s=self.elapsed_s, remaining_s=left
         )
 
-    def __enter__(self) -> _Session:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

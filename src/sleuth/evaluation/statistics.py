@@ -122,7 +122,7 @@ def sign_flip_p_value(differences: Sequence[float]) -> float | None:
         patterns = np.arange(1 << m)[:, None] >> np.arange(m) & 1
         return hits(patterns) / len(patterns) if len(differences) else None
     rng = np.random.default_rng(0)
-    found = sum(hits(rng.integers(2, size=(rows, m), dtype=bool)) for rows in _blocks(m))
+    found = sum(hits(rng.integers(2, size=(rows, m), dtype=bool)) for rows in blocks(m))
     return (1 + found) / (1 + RESAMPLES)
 
 
@@ -154,9 +154,10 @@ def _resampled_means(values: Floats) -> Floats:
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= _FEW:
         return np.asarray(rng.multinomial(n, counts / n, size=RESAMPLES) @ distinct / n, dtype=np.float64)
-    return np.concatenate([rng.choice(values, size=(rows, n)).mean(axis=1) for rows in _blocks(n)])
+    return np.concatenate([rng.choice(values, size=(rows, n)).mean(axis=1) for rows in blocks(n)])
 
 
-def _blocks(n: int) -> list[int]:
+def blocks(n: int, resamples: int = RESAMPLES) -> list[int]:
+    """Numbers of resamples of n values to draw at once, which add up to `resamples`."""
     rows = max(1, _BLOCK // n)
-    return [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
+    return [min(rows, resamples - start) for start in range(0, resamples, rows)]

@@ -85,8 +85,7 @@ class Match:
     recall: float
 
 
-WRONG = Match(0.0, 0.0, 0.0, 0.0)
-"""The score of a missing prediction."""
+WRONG = Match(0.0, 0.0, 0.0, 0.0)  # The score of a missing prediction.
 EXACT = Match(1.0, 1.0, 1.0, 1.0)
 
 

@@ -14,8 +14,7 @@ from sleuth.types import Passage
 
 MOST_CITATIONS = 3
 """Most citations of one sentence that count, the first ones; ALCE's setting for its question-answering sets."""
-ENTAILED = 0.5
-"""Least probability at which a passage supports a sentence."""
+ENTAILED = 0.5  # Least probability at which a passage supports a sentence.
 
 _CITATION = re.compile(r"\[(\d{1,9})(?=\D|$)")
 _MARKS = re.compile(r" ?\[\d+")
@@ -47,8 +46,7 @@ class CitationScore(NamedTuple):
     citations: int  # Citations that count: at most three of each sentence whose citations all exist.
 
 
-Pair = tuple[str, str]
-"""(premise, claim)."""
+Pair = tuple[str, str]  # (premise, claim).
 Verdicts = dict[Pair, bool | None]
 
 

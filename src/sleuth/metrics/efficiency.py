@@ -1,4 +1,4 @@
-"""Costs of an episode: searches, repeated searches, turns, tokens; and whether it kept its format.
+"""Costs of an episode: repeated searches and tokens; and whether it kept its format.
 
 Pure functions of a trajectory; None where the figure does not exist.
 """
@@ -7,20 +7,10 @@ from sleuth.text import normalise
 from sleuth.types import Trajectory
 
 
-def searches(trajectory: Trajectory) -> float:
-    """Number of valid searches."""
-    return float(trajectory.searches)
-
-
 def duplicate_searches(trajectory: Trajectory) -> float:
     """Searches whose normalised query was already asked in this episode."""
     queries = [normalise(action.text) for action in trajectory.actions if action.kind == "search"]
     return float(len(queries) - len(set(queries)))
-
-
-def steps(trajectory: Trajectory) -> float:
-    """Number of turns the model took."""
-    return float(sum(1 for _ in trajectory.policy_segments()))
 
 
 def response_tokens(trajectory: Trajectory) -> float | None:

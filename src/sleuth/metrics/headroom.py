@@ -16,12 +16,8 @@ from sleuth.types import Trajectory
 class Samples:
     """Outcomes of one question's samples."""
 
-    kind: str
-    """The data set's own question type."""
-    successes: tuple[bool, ...]
-    """Whether each sample's answer is right."""
-    answers: tuple[str, ...]
-    """Normalised answers, "" without one."""
+    successes: tuple[bool, ...]  # Whether each sample's answer is right.
+    answers: tuple[str, ...]  # Normalised answers, "" without one.
 
     @property
     def rate(self) -> float:

@@ -6,19 +6,13 @@ A refusal is a decision: an episode that ran out of steps, or failed, refused no
 from collections.abc import Sequence
 
 
-def precision(answerable: bool, refused: bool) -> float | None:
-    """1.0 for the refusal of an unanswerable question, 0.0 of an answerable one; None without a refusal."""
-    return float(not answerable) if refused else None
-
-
-def recall(answerable: bool, refused: bool) -> float | None:
-    """1.0 if an unanswerable question is refused, else 0.0; None for an answerable one."""
-    return None if answerable else float(refused)
-
-
-def over_refusal(answerable: bool, refused: bool) -> float | None:
-    """1.0 if an answerable question is refused, else 0.0; None for an unanswerable one."""
-    return float(refused) if answerable else None
+def refusal(answerable: bool, refused: bool) -> dict[str, float | None]:
+    """Precision, recall and over-refusal of one question: 0, 1, or None where the question is no case of it."""
+    return {
+        "refusal_precision": float(not answerable) if refused else None,
+        "refusal_recall": None if answerable else float(refused),
+        "over_refusal": float(refused) if answerable else None,
+    }
 
 
 def refusal_figures(

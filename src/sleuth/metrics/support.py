@@ -11,8 +11,7 @@ from typing import Literal, NamedTuple
 
 from sleuth.metrics.answers import WRONG, Match
 
-Fact = tuple[str, int]
-"""A sentence: the title of its paragraph, and its place in it from 0."""
+Fact = tuple[str, int]  # A sentence: the title of its paragraph, and its place in it from 0.
 Triple = tuple[str, str, str]
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

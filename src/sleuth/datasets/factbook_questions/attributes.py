@@ -27,8 +27,7 @@ class Attribute(NamedTuple):
     noun: str
     group: str
     field: str
-    part: str
-    """Pattern of the sub-field's whole name; "" is the field's own text."""
+    part: str  # Pattern of the sub-field's whole name; "" is the field's own text.
     read: Reader
     search: str
     need: str
@@ -60,8 +59,7 @@ def _attribute(row: dict[str, str]) -> Attribute:
     return Attribute(row["noun"], row["group"], field, part, read, row["search"] or row["noun"], need, ask)
 
 
-ATTRIBUTES = {row["noun"]: _attribute(row) for row in table("attributes.tsv")}
-"""Noun → attribute."""
+ATTRIBUTES = {row["noun"]: _attribute(row) for row in table("attributes.tsv")}  # Noun → attribute.
 ASKED = tuple(attribute for attribute in ATTRIBUTES.values() if attribute.ask)
 """Attributes that questions ask for."""
 SPARSE = tuple(attribute for attribute in ATTRIBUTES.values() if attribute.group == "sparse")

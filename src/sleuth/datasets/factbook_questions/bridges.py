@@ -14,8 +14,7 @@ from sleuth.datasets.factbook_questions.facts import Country, fact, is_stated
 from sleuth.datasets.factbook_questions.questions import Family, question
 from sleuth.text import contains
 
-_THREE_HOPS = 8
-"""Families with three hops; each attribute has one family with two."""
+_THREE_HOPS = 8  # Families with three hops; each attribute has one family with two.
 
 
 def bridges(members: Sequence[Country], rng: random.Random) -> list[Family]:

@@ -20,12 +20,9 @@ class Clue(NamedTuple):
     """Phrase for a country."""
 
     country: Country
-    slug: str
-    """Part of question ids that identifies country and clue."""
-    phrase: str
-    """Such as "the country whose capital is Ouagadougou"."""
-    hops: tuple[Hop, ...] = ()
-    """Searches that lead to the country; empty if the phrase is its name."""
+    slug: str  # Part of question ids that identifies country and clue.
+    phrase: str  # Such as "the country whose capital is Ouagadougou".
+    hops: tuple[Hop, ...] = ()  # Searches that lead to the country; empty if the phrase is its name.
 
 
 DESCRIPTIONS = {row["noun"]: row for row in table("clues.tsv")}

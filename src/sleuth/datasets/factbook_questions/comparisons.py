@@ -16,22 +16,17 @@ from sleuth.datasets.factbook_questions.readings import plain
 from sleuth.text import contains, normalise
 from sleuth.types import Hop, Question
 
-_MARGIN = 0.1
-"""Smallest difference of two compared figures, as a share of the larger one."""
-_YEAR = 10_000
-"""Smallest difference of two compared dates; the number of a date is YYYYMMDD."""
-_DESCRIBED = 0.25
-"""Share of pairs in which one country is described instead of named."""
-_ROUNDS = 3
-"""Families for each of SAME and STATEMENTS, which are few in comparison with the contrasts."""
+_MARGIN = 0.1  # Smallest difference of two compared figures, as a share of the larger one.
+_YEAR = 10_000  # Smallest difference of two compared dates; the number of a date is YYYYMMDD.
+_DESCRIBED = 0.25  # Share of pairs in which one country is described instead of named.
+_ROUNDS = 3  # Families for each of SAME and STATEMENTS, which are few in comparison with the contrasts.
 
 
 class Contrast(NamedTuple):
     """One row of contrasts.tsv: wordings, in which {} is the adjective, {a} and {b} are the countries."""
 
     noun: str
-    more: str
-    """Adjective of the country with the larger figure."""
+    more: str  # Adjective of the country with the larger figure.
     less: str
     which: str
     whether: str
@@ -44,8 +39,7 @@ class Statement(NamedTuple):
     text: str
     field: str
     part: str
-    answers: dict[str, str]
-    """Answer → pattern of the text; texts that match neither are left out."""
+    answers: dict[str, str]  # Answer → pattern of the text; texts that match neither are left out.
     need: str
 
 

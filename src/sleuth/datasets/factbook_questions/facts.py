@@ -33,12 +33,10 @@ _ALIASES = {row["code"]: row["names"].split(" | ") for row in table("names.tsv")
 class Country:
     """Independent country."""
 
-    code: str
-    """Two letters, as in passage ids: "fr"."""
+    code: str  # Two letters, as in passage ids: "fr".
     names: tuple[str, ...]
     """Name without article, then other accepted names: "Bahamas", "Commonwealth of The Bahamas"."""
-    fields: Mapping[str, Entry]
-    """Field name → entry."""
+    fields: Mapping[str, Entry]  # Field name → entry.
 
     @property
     def name(self) -> str:

@@ -19,10 +19,8 @@ class Listing(NamedTuple):
 
     slug: str
     field: str
-    part: str
-    """Pattern of the sub-field's whole name; "" is the field's own text."""
-    items: str
-    """Function in readings.py that finds the items."""
+    part: str  # Pattern of the sub-field's whole name; "" is the field's own text.
+    items: str  # Function in readings.py that finds the items.
     text: str
     search: str
     need: str

@@ -13,12 +13,9 @@ from typing import NamedTuple
 class Reading(NamedTuple):
     """Answer read from a field."""
 
-    value: str
-    """Such as "Ouagadougou" or "274,200 sq km"."""
-    number: float | None = None
-    """Value for comparisons; of a date, YYYYMMDD."""
-    aliases: tuple[str, ...] = ()
-    """Other accepted answers."""
+    value: str  # Such as "Ouagadougou" or "274,200 sq km".
+    number: float | None = None  # Value for comparisons; of a date, YYYYMMDD.
+    aliases: tuple[str, ...] = ()  # Other accepted answers.
 
 
 Reader = Callable[[str], Reading | None]
@@ -121,16 +118,13 @@ def person(titles: str) -> Reader:
     return read
 
 
-name = matched(r"(.*?)\s*(?:[(;]|,? note\b|$)")
-"""Whole text as a short name, without a remark after it."""
+name = matched(r"(.*?)\s*(?:[(;]|,? note\b|$)")  # Whole text as a short name, without a remark after it.
 place = matched(rf"(?![a-z])([^\d,;()]+?)(?: \(([^()]*)\))? -?{_DIGITS}(?: ?m\b|$)")
 """Name in "Mont Blanc 4,810 m"; descriptions begin with a small letter: "near Raczki Elblaskie"."""
-height = figure(r"[^\d;]+? (N m)\b", "{}", "{} meters")
-"""Height in "Mont Blanc 4,810 m"."""
+height = figure(r"[^\d;]+? (N m)\b", "{}", "{} meters")  # Height in "Mont Blanc 4,810 m".
 local_name = matched(r"[^()]+ \((?!.*\b(?:Parliament|National Legislature)\b)([^()]+)\)\s*$", most_words=3)
 """ "Knesset" in "Parliament (Knesset)"; a few entries have the English name in brackets."""
-first_listed = matched(r"(?=.*,)([a-z].*?)(?:,| \()", most_words=3)
-"""First item of a list in order of size."""
+first_listed = matched(r"(?=.*,)([a-z].*?)(?:,| \()", most_words=3)  # First item of a list in order of size.
 majority = matched(
     r"(?!Other|Mixed|Unspecified)([A-Z][\w'’-]*(?:[ /][\w'’-]+){0,3})(?: \([^()]*\))? "
     r"(?!50(?:\.0+)?%)(?:[5-9]\d|100)(?:\.\d+)?%"
@@ -143,11 +137,9 @@ official_language = matched(
 """The only language marked official."""
 origin = matched(r"[^;(]*\(from (?:the )?([A-Z][A-Za-z ]+)\)(?!(?:(?!notable earlier dates).)*\(from )")
 """Country in "1 August 1960 (from France)"."""
-count = figure(r"(\d{1,3}(?:,\d{3})*)(?=\s*(?:\(|$|;))")
-"""Whole number, alone or before a remark."""
+count = figure(r"(\d{1,3}(?:,\d{3})*)(?=\s*(?:\(|$|;))")  # Whole number, alone or before a remark.
 percent = figure(r"(N%)", "{} percent")
-index = figure(r"(N)(?=\s|$)")
-"""Decimal figure without a unit."""
+index = figure(r"(N)(?=\s|$)")  # Decimal figure without a unit.
 money = figure(r"(\$N(?: (?:million|billion|trillion))?)(?=\s|$)")
 
 
@@ -258,5 +250,4 @@ def largest(amounts: Callable[[str], Sequence[tuple[str, float]]]) -> Reader:
 
 
 first_partner = largest(partners)
-border = largest(borders)
-"""Neighbor with the longest land border."""
+border = largest(borders)  # Neighbor with the longest land border.

@@ -33,10 +33,8 @@ class PredictionScores:
     rows: int
     """Questions that were read, those the rules leave out included; with a gold file all of its questions."""
     missing: int  # Questions without a prediction; they count as wrong.
-    several_golds: int
-    """Rows with more golds than the data set's own files ever hold; all were accepted."""
-    bad: list[BadRecord]
-    """Unreadable rows, repeated ids, unknown ids, other data sets; they count nowhere."""
+    several_golds: int  # Rows with more golds than the data set's own files ever hold; all were accepted.
+    bad: list[BadRecord]  # Unreadable rows, repeated ids, unknown ids, other data sets; they count nowhere.
     problems: dict[str, int]
     """Number of bad rows by kind, and of gold questions that no row answers ("absent")."""
     gold: Gold | None = None

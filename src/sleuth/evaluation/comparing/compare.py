@@ -29,8 +29,7 @@ from sleuth.evaluation.statistics import bootstrap_mean, holm, over_seeds, paire
 MUST_AGREE = ("dataset", "rules", "decoding", "retriever", "limits")
 """Settings without which two figures do not mean the same, in the order of messages. So is every other
 setting that a result may carry (such as a robustness run's "perturbation"), except those below."""
-MAY_DIFFER = ("model", "weights", "protocol", "reward")
-"""Settings that are compared."""
+MAY_DIFFER = ("model", "weights", "protocol", "reward")  # Settings that are compared.
 _BY_QUESTION = ("questions",)  # Settings that are compared question by question instead.
 _SHOWN = 40  # Most characters of a setting's value.
 

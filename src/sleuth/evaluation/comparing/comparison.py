@@ -15,10 +15,8 @@ from sleuth.evaluation.result import Leaks
 from sleuth.evaluation.statistics import Difference, Estimate, SeedReport, minimum_detectable_difference
 from sleuth.text import counted
 
-MAIN = ("em", "f1")
-"""Figures with a table by data set, a table by seed and a smallest detectable difference."""
-SMALL = 1000
-"""Most questions for which the smallest detectable difference is noted."""
+MAIN = ("em", "f1")  # Figures with a table by data set, a table by seed and a smallest detectable difference.
+SMALL = 1000  # Most questions for which the smallest detectable difference is noted.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

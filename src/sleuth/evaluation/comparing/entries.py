@@ -19,8 +19,7 @@ from sleuth.evaluation.provenance import Run, run_of, stage_of
 from sleuth.evaluation.records import Key, Record
 from sleuth.evaluation.result import QUESTIONS, RESULT, SETTINGS, Evaluation, load_evaluation
 
-_OF_A_RUN = ("model", "weights")
-"""Settings that name the trained weights, and so differ from seed to seed."""
+_OF_A_RUN = ("model", "weights")  # Settings that name the trained weights, and so differ from seed to seed.
 
 
 @dataclass(frozen=True)

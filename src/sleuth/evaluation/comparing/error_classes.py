@@ -46,8 +46,7 @@ CLASSES: dict[str, ErrorClass] = {
 
 NO_NOTES = ("think", "search", "answer", "refuse", "backtrack", "reason", "relevance")
 """Tags whose bodies are thoughts, actions or lists of numbers; any other holds a note on the evidence."""
-RUN = 4
-"""Consecutive tokens that a note shares with a passage it quotes."""
+RUN = 4  # Consecutive tokens that a note shares with a passage it quotes.
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n")
 _NUMBER = re.compile(r"\d[\d.,]*")
 _DIGITS = 3  # Fewest digits of a fact; shorter numbers are mostly list marks, counts and citations.

@@ -26,8 +26,7 @@ class Outcome:
     name: str  # A key of error_classes.CLASSES.
     confidence: float | None
     """Mean log-probability of the answer's tokens, in nats; None without an answer or log-probabilities."""
-    tokens: int | None
-    """Tokens read and written, prompt included; None for a transcript without token ids."""
+    tokens: int | None  # Tokens read and written, prompt included; None for a transcript without token ids.
 
 
 def read_outcomes(folder: Path) -> dict[Key, Outcome]:

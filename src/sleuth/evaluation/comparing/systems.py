@@ -19,7 +19,7 @@ from sleuth.evaluation.comparing.outcomes import Outcome
 from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import TRAJECTORIES
-from sleuth.evaluation.statistics import CONFIDENCE
+from sleuth.evaluation.statistics import CONFIDENCE, blocks
 from sleuth.text import counted
 
 COSTS = {
@@ -30,15 +30,13 @@ COSTS = {
 }
 """Costs of a right answer → their units."""
 RESAMPLES = 2_000
-_BLOCK = 1 << 20  # Most indices drawn at once.
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """A cost per right answer and its 95 % percentile bootstrap interval over questions."""
 
-    value: float | None
-    """None if nothing was answered rightly, or if the cost of a question is unknown."""
+    value: float | None  # None if nothing was answered rightly, or if the cost of a question is unknown.
     low: float | None
     """None without a value, below two questions, or without an upper bound on every resample."""
     high: float | None
@@ -66,9 +64,8 @@ def cost_per_right(costs: Sequence[float | None], right: Sequence[float]) -> Cos
         return Cost(value, None, None, n)
     pairs = np.array([known, right], dtype=np.float64).T
     rng = np.random.default_rng(0)
-    rows = max(1, _BLOCK // n)
-    sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
-    spent, earned = np.concatenate([pairs[rng.integers(0, n, (size, n))].sum(axis=1) for size in sizes]).T
+    drawn = [pairs[rng.integers(0, n, (rows, n))].sum(axis=1) for rows in blocks(n, RESAMPLES)]
+    spent, earned = np.concatenate(drawn).T
     ratios = np.divide(spent, earned, out=np.full(RESAMPLES, np.inf), where=earned > 0)
     tail = (1 - CONFIDENCE) / 2
     # Observed values only: nothing can be interpolated between a finite and an infinite one.

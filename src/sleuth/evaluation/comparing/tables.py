@@ -19,8 +19,7 @@ class Grid:
 
     title: str
     headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    """As long as `headers`; an empty first cell repeats the one above."""
+    rows: tuple[tuple[str, ...], ...]  # As long as `headers`; an empty first cell repeats the one above.
     words: int = 2  # Number of first columns that hold words; the others hold numbers.
 
 

@@ -11,8 +11,7 @@ from markupsafe import Markup
 from sleuth.evaluation.pages.page import TEMPLATES
 from sleuth.evaluation.pages.plots import Floats, Line, line_chart
 
-Row = Mapping[str, object]
-"""One line of metrics.jsonl: "phase", "step" and figures named "room/name"."""
+Row = Mapping[str, object]  # One line of metrics.jsonl: "phase", "step" and figures named "room/name".
 
 
 class Chart(NamedTuple):

@@ -18,8 +18,7 @@ _TAG = re.compile(r"&lt;/?[A-Za-z_]+&gt;")  # A tag in escaped text.
 _TEXT, _NAME, _SEGMENTS, _PASSAGES = 3_000, 300, 40, 20
 """Most characters of a text, characters of a title or message, segments, and passages of a result."""
 
-Badge = tuple[str, str]
-"""Kind ("good", "part", "bad" or "plain") and text."""
+Badge = tuple[str, str]  # Kind ("good", "part", "bad" or "plain") and text.
 
 
 def episode_view(trajectory: Trajectory) -> dict[str, Any]:

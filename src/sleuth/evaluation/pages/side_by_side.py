@@ -17,8 +17,7 @@ from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import TRAJECTORIES
 from sleuth.rollouts.store import TrajectoryReader
 
-SHOWN = 24
-"""Most questions on the page."""
+SHOWN = 24  # Most questions on the page.
 _ROOM = 6_000_000  # Most characters of all questions together; the question that passes it is the last.
 
 
