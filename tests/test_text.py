@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,23 +72,7 @@ def test_containment_compares_runs_of_whole_tokens(words: list[str], gold: list[
     ],
 )
 def test_no_tag_survives(hostile: str):
-    text = neutralise(hostile)
-    for opening in [
-        "<a",
-        "</a",
-        "<i",
-        "</i",
-        "<|",
-        "<s",
-        "＜",
-        "﹤",
-        "&lt;a",
-        "&#60;a",
-        "&#x3c;a",
-        "\u200b",
-        "\u202e",
-    ]:
-        assert opening not in text.lower()
+    assert not re.search("<[a/i|s]|[＜﹤\u200b\u202e]|&(?:lt|#60|#x3c);a", neutralise(hostile).lower())
 
 
 def test_ordinary_text_is_untouched():

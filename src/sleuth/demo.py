@@ -38,17 +38,13 @@ class Story:
     details: dict[str, Any]  # The content of result.json.
 
 
+@dataclass(frozen=True)
 class Demo:
     """An experiment run stage by stage; a finished stage is not run again."""
 
-    def __init__(self, experiment: Experiment, deadline: float, slack_s: float = 0.0) -> None:
-        """`deadline` is on the monotonic clock; a running stage may end a little later.
-
-        slack_s: extra seconds on a slow machine, so that the warm start is not cut short.
-        """
-        self.experiment = experiment
-        self.deadline = deadline
-        self.slack_s = slack_s
+    experiment: Experiment
+    deadline: float  # On the monotonic clock; a running stage may end a little later.
+    slack_s: float = 0.0  # Extra seconds on a slow machine, so that the warm start is not cut short.
 
     def run(self) -> Story:
         """All stages, then result.json and report.html in the run folder."""

@@ -204,11 +204,8 @@ class Experiment:
             self.save_model()
         finally:
             self.close()
-        summary: dict[str, Any] = {
-            "run": str(self.folder),
-            "steps": trained.steps,
-            "stopped": trained.stopped,
-        }
+        summary: dict[str, Any] = {"run": str(self.folder)}
+        summary |= {"steps": trained.steps, "stopped": trained.stopped}
         if evaluate and trained.stopped == "done":
             summary |= headline(self.evaluate("eval"))
         return summary
@@ -231,16 +228,9 @@ class Experiment:
         parts = Parts(self.train_questions, self.world, recipe.reward, recipe.algorithm)
         with asked_to_stop() as stop:
             evaluate = self._while_training(stop) if recipe.scale.eval_every else None
+            scale, log = recipe.scale, self.log
             return _uninterrupted(
-                train(
-                    self.policy,
-                    parts,
-                    recipe.scale,
-                    self.log,
-                    evaluate=evaluate,
-                    deadline_s=deadline_s,
-                    stop=stop,
-                )
+                train(self.policy, parts, scale, log, evaluate=evaluate, deadline_s=deadline_s, stop=stop)
             )
 
     def _while_training(self, stop: Stop) -> Evaluate:

@@ -7,21 +7,8 @@ import pytest
 
 from sleuth.recipes import RECIPES
 
-HEAVY = {
-    "torch",
-    "transformers",
-    "peft",
-    "tantivy",
-    "bs4",
-    "pypdf",
-    "httpx",
-    "numpy",
-    "rich",
-    "starlette",
-    "mcp",
-    "matplotlib",
-    "jinja2",
-}
+HEAVY = {"torch", "transformers", "peft", "tantivy", "bs4", "pypdf", "httpx", "numpy", "rich"}
+HEAVY |= {"starlette", "mcp", "matplotlib", "jinja2"}
 
 
 def loaded_by(code: str) -> set[str]:

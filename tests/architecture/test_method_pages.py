@@ -21,9 +21,7 @@ def test_code_that_a_page_names_exists(page: Path):
         assert source.is_file(), f"{page.name}: {file}"
         code = source.read_text(encoding="utf-8")
         for name in filter(None, names):
-            assert re.search(rf"^\s*(?:def |class )?{name}\b", code, re.MULTILINE), (
-                f"{page.name}: {file}: {name}"
-            )
+            assert re.search(rf"^\s*(?:def |class )?{name}\b", code, re.MULTILINE), f"{file}: {name}"
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "docs" / "recipes.md"], ids=lambda path: path.stem)

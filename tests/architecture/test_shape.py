@@ -24,8 +24,6 @@ def test_functions_have_at_most_60_lines() -> None:
 
 
 def test_settings_are_checked_declaratively() -> None:
-    by_hand = {
-        str(p.relative_to(SOURCE)) for p in FILES if "def __post_init__" in p.read_text(encoding="utf-8")
-    }
+    by_hand = {str(p.relative_to(SOURCE)) for p in FILES if "def __post_init__" in p.read_text()}
     opening = {"corpora/jsonl.py", "corpora/wiki18.py"}  # whether a file exists
     assert by_hand - opening - {"retrievers/bm25.py"} <= {"checked.py", "types.py"}

@@ -28,18 +28,12 @@ def test_nothing_recorded_means_nothing_stamped(evaluation: Any) -> None:
     assert stamps(evaluation, _run(train_data="jsonl:train.jsonl", eval_data="jsonl:dev.jsonl")) == ()
 
 
-def test_leaks_are_stamped(evaluation: Any) -> None:
+def test_leaks_training_data_and_training_splits_are_stamped(evaluation: Any) -> None:
     leaky = replace(evaluation, leaks=Leaks(checked=True, count=2, ids=("a", "b")))
     assert stamps(leaky, Run()) == ("TRAINED ON: 2 of its 2 questions are among the training questions",)
-
-
-def test_training_data_is_stamped_unless_leaks_were_checked(evaluation: Any) -> None:
     run = _run(train_data="jsonl:a.jsonl+jsonl:dev.jsonl")
     assert stamps(evaluation, run) == ("TRAINED ON: jsonl:dev.jsonl is its training data",)
-    assert stamps(replace(evaluation, leaks=Leaks(checked=True)), run) == ()
-
-
-def test_a_training_split_is_stamped_whatever_was_trained(evaluation: Any) -> None:
+    assert stamps(replace(evaluation, leaks=Leaks(checked=True)), run) == ()  # checked, and there is none
     asked = replace(evaluation, source="factbook:dev+hotpotqa:train.json")
     assert stamps(asked, Run()) == ("TRAINING SPLIT: hotpotqa:train.json",)
 
@@ -70,11 +64,11 @@ def test_the_run_is_the_folder_around_the_evaluation(evaluation: Any) -> None:
 
 
 def test_identity_ignores_only_the_seed(tmp_path: Path) -> None:
-    def identity(**scale: Any) -> str:
-        return Run(tmp_path, {"name": "a", "scale": scale}).identity
-
-    assert identity(seed=0, lr=1) == identity(lr=1, seed=1)
-    assert identity(seed=0, lr=1) != identity(seed=0, lr=2)
+    first, *others = [
+        Run(tmp_path, {"name": "a", "scale": {"seed": seed, "lr": lr}}).identity
+        for seed, lr in ((0, 1), (1, 1), (0, 2))
+    ]
+    assert [other == first for other in others] == [True, False]
 
 
 def test_a_user_s_own_recipe_file(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +31,15 @@ def _lines(path: Path) -> list[dict[str, object]]:
 def test_figures_and_files(world: Any, tmp_path: Path) -> None:
     result = world.run(tmp_path, world.questions(10), world.knows(lambda i: i < 4))
     assert (result.n, result.faults, result.endings) == (10, 0, {"answered": 10})
-    assert result["em"].value == pytest.approx(0.4)
-    assert result["em"].n == 10
+    assert (result["em"].value, result["em"].n) == (pytest.approx(0.4), 10)
     assert result["em"].low is not None
-    assert result["valid_format"].value == 1.0
-    assert result["searches"].value == 1.0
-    assert result["gold_recall"].value == 0.5
-    assert result["over_refusal"].value == 0.0
-    assert result["refusal_recall"].value is None
-    assert result["refusal_recall"].left_out == 10
-    record = next(line for line in _lines(tmp_path / "questions.jsonl") if line["id"] == "q7")
+    expected = {"valid_format": 1.0, "searches": 1.0, "steps": 2.0, "gold_recall": 0.5, "over_refusal": 0.0}
+    assert {name: result[name].value for name in expected} == expected
+    assert (result["refusal_recall"].value, result["refusal_recall"].left_out) == (None, 10)
+    lines = _lines(tmp_path / "questions.jsonl")
+    record = next(line for line in lines if line["id"] == "q7")
     wanted = {"prediction": "nonsense", "golds": ["answer 7"], "em": 0.0, "f1": 0.0, "valid_format": 1.0}
     assert (wanted | {"ending": "answered", "fault": ""}).items() <= record.items()
-    lines = _lines(tmp_path / "questions.jsonl")
     assert [t.question.id for t in result.trajectories()] == [line["id"] for line in lines]
 
 
@@ -52,12 +48,11 @@ def test_the_result_file_names_everything_it_depends_on(world: Any, tmp_path: Pa
     result = world.run(tmp_path, world.questions(2), engine, limits=Limits(top_k=2))
     saved = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     settings = saved["settings"]
-    assert settings["model"] == "tiny"
-    assert settings["dataset"] == "squad"
     rules = {"name": "squad", "normaliser": "squad", "source": "SQuAD evaluate-v1.1.py"}
-    assert settings["rules"]["squad"] == rules
+    expected = {"model": "tiny", "dataset": "squad", "rules": {"squad": rules}}
+    expected["retriever"] = {"retriever": "shelf", "version": "1"}
+    assert expected.items() <= settings.items()
     assert settings["decoding"]["method"] == "greedy"
-    assert settings["retriever"] == {"retriever": "shelf", "version": "1"}
     assert settings["limits"]["top_k"] == 2
     assert settings["protocol"]["part"] == "SearchTags"
     assert settings["questions"]["n"] == 2
@@ -156,20 +151,16 @@ def test_rewards_are_made_good_over_several_rounds(world: Any, tmp_path: Path) -
     assert again["reward"].n == 20
 
 
-def test_a_result_does_not_outlive_the_records_it_was_made_of(world: Any, tmp_path: Path) -> None:
-    world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
+def test_a_result_is_read_again_and_does_not_outlive_its_records(world: Any, tmp_path: Path) -> None:
+    first = world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
+    again = world.run(tmp_path, world.questions(3), ScriptedEngine([]))  # any call would raise
+    assert again.metrics == first.metrics
     for name in FILES:
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(EngineError):
         world.run(tmp_path, world.questions(3), ScriptedEngine([]))
     with pytest.raises(DataError, match="an unfinished evaluation"):
         load_evaluation(tmp_path)
-
-
-def test_a_finished_folder_is_not_run_again(world: Any, tmp_path: Path) -> None:
-    first = world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
-    again = world.run(tmp_path, world.questions(3), ScriptedEngine([]))  # any call would raise
-    assert again.metrics == first.metrics
 
 
 def test_a_folder_keeps_its_settings(world: Any, tmp_path: Path) -> None:
@@ -194,7 +185,6 @@ def test_a_folder_keeps_its_settings(world: Any, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_being_written_is_left_alone(world: Any, tmp_path: Path) -> None:
-    tmp_path.mkdir(exist_ok=True)
     lock = FolderLock(tmp_path)
     with pytest.raises(BusyError, match="is being written by process"):
         world.run(tmp_path, world.questions(3), world.knows(lambda _: True))
@@ -233,19 +223,22 @@ def test_leaks_are_stamped(world: Any, tmp_path: Path) -> None:
     assert (clean.leaks.checked, clean.leaks.count) == (True, 0)
 
 
-class Judge(Reward):
-    """A reward that fails on one question and gives nonsense on another."""
+@dataclass(frozen=True)
+class By(Reward):
+    """A reward by question id."""
+
+    give: Callable[[str], Score]
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """By question id."""
         assert engine is not None
         assert not any(t.fault for t in trajectories)
-        special = {"q1": Score(0.0, {}, "the judge did not answer"), "q2": Score(float("nan"), {"x": 1.0})}
-        return [special.get(t.question.id, Score(0.5, {"x": 0.5})) for t in trajectories]
+        return [self.give(t.question.id) for t in trajectories]
 
 
 def test_rewards_that_do_not_exist_are_left_out_with_a_count(world: Any, tmp_path: Path) -> None:
-    result = world.run(tmp_path, world.questions(4), world.knows(lambda _: True), reward=Judge())
+    special = {"q1": Score(0.0, {}, "the judge did not answer"), "q2": Score(float("nan"), {"x": 1.0})}
+    reward = By(lambda name: special.get(name, Score(0.5, {"x": 0.5})))
+    result = world.run(tmp_path, world.questions(4), world.knows(lambda _: True), reward=reward)
     assert (result["reward"].value, result["reward"].n, result["reward"].left_out) == (0.5, 2, 2)
     assert result["reward/x"].value == 0.5
     reasons = {row["id"]: row["invalid"] for row in _lines(tmp_path / "rewards.jsonl")}
@@ -256,14 +249,10 @@ def test_rewards_that_do_not_exist_are_left_out_with_a_count(world: Any, tmp_pat
 
 
 def test_a_judge_that_fails_costs_the_rewards_and_nothing_else(world: Any, tmp_path: Path) -> None:
-    class Broken(Reward):
-        """Its judge cannot be reached."""
+    def fails(_: str) -> Score:
+        raise JudgeError("no judge")
 
-        def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-            """Never."""
-            raise JudgeError("no judge")
-
-    result = world.run(tmp_path, world.questions(3), world.knows(bool), reward=Broken())
+    result = world.run(tmp_path, world.questions(3), world.knows(bool), reward=By(fails))
     assert (result["reward"].value, result["reward"].left_out) == (None, 3)
     assert result["em"].n == 3
     assert [row["invalid"] for row in _lines(tmp_path / "rewards.jsonl")] == ["no judge"] * 3
@@ -288,15 +277,8 @@ def test_a_failed_episode_does_not_shift_the_rewards_of_others(world: Any, tmp_p
         i = world.thing(request)
         return "<search>broken</search>" if i == 2 else f"<answer>answer {i if i < 4 else 'none'}</answer>"
 
-    class Number(Reward):
-        """Each question's own number."""
-
-        def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-            """1 for q1, and so on."""
-            assert not any(t.fault for t in trajectories)
-            return [Score(float(t.question.id[1:]), {}) for t in trajectories]
-
-    result = world.run(tmp_path, world.questions(6), ScriptedEngine(reply), reward=Number())
+    number = By(lambda name: Score(float(name[1:]), {}))
+    result = world.run(tmp_path, world.questions(6), ScriptedEngine(reply), reward=number)
     totals = {row["id"]: row["total"] for row in _lines(tmp_path / "rewards.jsonl") if not row["invalid"]}
     assert totals == {f"q{i}": float(i) for i in (0, 1, 3, 4, 5)}
     assert (result.n, result.faults, result["em"].value) == (6, 1, 0.5)

@@ -124,8 +124,8 @@ def write(request: Any, turn: int) -> str:
         rng.choice(["", "no tags at all", "<answer></answer>", "<answer>Paris"]),
     ]
     prompt = request.messages[0].content
-    marks = ["<search>", "<refuse>", "<backtrack/>", "<relevance>", "<extract>", "boxed"]
-    shown = [mark for mark in (*marks, "Follow up", "final answer") if mark in prompt]
+    marks = ("<search>", "<refuse>", "<backtrack/>", "<relevance>", "<extract>", "Follow up", "final answer")
+    shown = [mark for mark in (*marks, "boxed") if mark in prompt]
     fitting = [piece for piece in pieces if any(mark in piece for mark in shown)]
     fitting += [pieces[10], pieces[11]] if "boxed" in shown else []
     return rng.choice(fitting if fitting and rng.random() < 0.8 else pieces)

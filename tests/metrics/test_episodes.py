@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from sleuth.evaluation.measures import measure
 from sleuth.metrics import efficiency, evidence
+from sleuth.metrics.answers import RULES
 from sleuth.types import Action, Hit, Passage, Question, Segment, Trajectory
 
 GOLD = Passage("p1", "Ada Lovelace", "She was born in London in 1815.")
 OTHER = Passage("p2", "Paris", "Paris is the capital of France.")
-FIGURES = (evidence.gold_recall, evidence.all_gold, evidence.any_gold, evidence.answer_recall)
+FIGURES = ("gold_recall", "all_gold", "any_gold", "answer_recall")
 SECOND = Passage("p3", "London", "London is on the Thames.")
 
 
@@ -70,12 +72,13 @@ def test_valid_format(change: dict[str, str], valid: float) -> None:
     ],
 )
 def test_evidence(shown: tuple[Passage, ...], figures: tuple[float, ...]) -> None:
-    assert tuple(figure(_episode(*shown)) for figure in FIGURES) == figures
+    found = measure(_episode(*shown), RULES["nq"])
+    assert tuple(found[name] for name in FIGURES) == figures
 
 
 def test_evidence_that_cannot_be_judged_is_none() -> None:
-    no_gold = _episode(GOLD, question=Question("q", "?", ("Thames",)))
-    assert [figure(no_gold) for figure in FIGURES[:3]] == [None] * 3
+    no_gold = measure(_episode(GOLD, question=Question("q", "?", ("Thames",))), RULES["nq"])
+    assert [no_gold[name] for name in FIGURES[:3]] == [None] * 3
     for answers in ((), ("yes",), ("No.", "the")):
         assert evidence.answer_recall(_episode(GOLD, question=Question("q", "?", answers))) is None
     unanswerable = Question("q", "?", ("London",), answerable=False)

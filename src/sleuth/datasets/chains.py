@@ -48,14 +48,8 @@ _SEARCH_TERMS = {
     "instance of": "kind",
 }
 """Name of a Wikidata property → search terms, where nobody would type the name."""
-_FIXED = {
-    "when": "the date",
-    "where": "the place",
-    "who": "the person",
-    "whose": "the person",
-    "whom": "the person",
-    "why": "the reason",
-}
+_FIXED = {"when": "the date", "where": "the place", "why": "the reason"}
+_FIXED |= dict.fromkeys(("who", "whose", "whom"), "the person")
 
 
 def derived_hops(question: Question) -> tuple[Hop, ...]:

@@ -17,6 +17,7 @@ def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
     """
     question, prediction = trajectory.question, answers.prediction_of(trajectory)
     golds, ranked = answers.golds_of(question), retrieval.ranking(trajectory)
+    recall = evidence.gold_recall(trajectory)
     is_scored = bool(golds) or rules.unanswerable != "left out"
     return {
         "em": answers.exact_match(prediction, golds, rules) if is_scored else None,
@@ -27,9 +28,9 @@ def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
         "duplicate_searches": efficiency.duplicate_searches(trajectory),
         "steps": float(sum(1 for _ in trajectory.policy_segments())),
         "response_tokens": efficiency.response_tokens(trajectory),
-        "gold_recall": evidence.gold_recall(trajectory),
-        "all_gold": evidence.all_gold(trajectory),
-        "any_gold": evidence.any_gold(trajectory),
+        "gold_recall": recall,
+        "all_gold": None if recall is None else float(recall == 1.0),
+        "any_gold": None if recall is None else float(recall > 0.0),
         "answer_recall": evidence.answer_recall(trajectory),
         # EviOmni's Table 3, over the first five passages shown.
         "recall_at_5": retrieval.answer_recall_at(ranked, question, 5),

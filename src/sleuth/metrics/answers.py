@@ -102,10 +102,7 @@ def _accepted(golds: Sequence[str], rules: Rules) -> list[str]:
 
 def exact_match(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:
     """1.0 if the normalised prediction equals a normalised gold, else 0.0. Raises ConfigError for unknown rules."""
-    rules = _rules(rule)
-    if prediction is None:
-        return 0.0
-    return float(normalise(prediction, rules.normaliser) in _accepted(golds, rules))
+    return answer_match(prediction, golds, rule).em
 
 
 def f1(prediction: str | None, golds: Sequence[str], rule: Rules | str) -> float:

@@ -18,18 +18,6 @@ def gold_recall(trajectory: Trajectory) -> float | None:
     return len(gold & {hit.passage.id for hit in trajectory.hits}) / len(gold) if gold else None
 
 
-def all_gold(trajectory: Trajectory) -> float | None:
-    """1.0 if every gold passage was shown, else 0.0; None without gold ids."""
-    recall = gold_recall(trajectory)
-    return None if recall is None else float(recall == 1.0)
-
-
-def any_gold(trajectory: Trajectory) -> float | None:
-    """1.0 if at least one gold passage was shown, else 0.0; None without gold ids."""
-    recall = gold_recall(trajectory)
-    return None if recall is None else float(recall > 0.0)
-
-
 def answer_recall(trajectory: Trajectory) -> float | None:
     """1.0 if a shown title or text holds a gold answer as whole tokens; None without a findable gold."""
     shown = {text for hit in trajectory.hits for text in (hit.passage.title, hit.passage.text)}

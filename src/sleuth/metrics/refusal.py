@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def refusal(answerable: bool, refused: bool) -> dict[str, float | None]:
-    """Precision, recall and over-refusal of one question: 0, 1, or None where the question is no case of it."""
+    """Precision, recall and over-refusal of one question: 0, 1, or None where it does not apply."""
     return {
         "refusal_precision": float(not answerable) if refused else None,
         "refusal_recall": None if answerable else float(refused),

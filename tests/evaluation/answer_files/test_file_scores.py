@@ -58,9 +58,7 @@ def test_musique_groups_without_a_twin_or_an_id_are_incomplete() -> None:
     extra = file_scores(rows, MUSIQUE)
     assert extra.figures["groups"] == {"n": 4, "incomplete": 4}
     assert extra.means["group_answer_f1"].value == 0.0
-
-
-def test_a_missing_prediction_says_nothing_about_answerability() -> None:
+    # A missing prediction says nothing about answerability.
     rows = [Row("a", "Paris", ("Paris",)), Row("a-unanswerable", None, ())]
     assert file_scores(rows, MUSIQUE).means["group_sufficiency"].value == 0.0
 
@@ -86,14 +84,9 @@ def test_confidence_gives_risk_and_coverage() -> None:
     assert (selective["n"], selective["without_confidence"]) == (3, 1)
     assert selective["aurc"] == pytest.approx((0 + 1 / 2 + 2 / 3) / 3)
     assert selective["coverage_at_risk_0.05"] == pytest.approx(1 / 3)
-
-
-def test_a_missing_prediction_is_less_sure_than_any_other() -> None:
-    rows = [
-        Row("a", "x", ("x",), confidence=-1e300),
-        Row("b", "x", ("x",), confidence=0.5),
-        Row("c", None, ("x",), confidence=0.9),
-    ]
+    # A missing prediction is less sure than any other.
+    sure = (("a", "x", -1e300), ("b", "x", 0.5), ("c", None, 0.9))
+    rows = [Row(name, prediction, ("x",), confidence=value) for name, prediction, value in sure]
     selective = file_scores(rows, rules_for("nq")).figures["selective"]
     # Risks 0, 0 and 1/3; sharing the last place with "a" would give 0, 1/4 and 1/3.
     assert selective["aurc"] == pytest.approx(1 / 9)

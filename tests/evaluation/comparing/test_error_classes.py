@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sleuth.evaluation.comparing.error_classes import CLASSES, NO_NOTES, draws_on, error_class, notes_of
+from sleuth.evaluation.comparing.error_classes import CLASSES, NO_NOTES, error_class, notes_of
 from sleuth.metrics.answers import rules_for
 from sleuth.types import Action, Field, Hit, Hop, Passage, Question, Segment, Trajectory
 
@@ -77,6 +77,9 @@ SEARCHING = replace(
         (episode(note="Nothing found."), "irrelevant"),
         (episode(note="It is an opera in three parts."), "irrelevant"),
         (episode(note="An opera in three acts."), "incomplete"),
+        # A passage of fewer words than a quotation is quoted as a whole.
+        (episode(note="A tiny text.", shown=(replace(GOLD, title="T", text="Tiny text."),)), "incomplete"),
+        (episode(note="A tiny one.", shown=(replace(GOLD, title="T", text="Tiny text."),)), "irrelevant"),
         # An invented answer is inaccurate only if the note states it, and words of the question are not invented.
         (episode("Gustav Holst", "The Midsummer Marriage is by Gustav Holst."), "inaccurate"),
         (episode("Gustav Holst", "The Midsummer Marriage is an opera."), "incomplete"),
@@ -130,21 +133,6 @@ def test_thoughts_and_actions_are_no_notes(tag: str) -> None:
     trajectory = episode(note="Gustav Holst, 1962", answer="Gustav Holst", tag=tag)
     assert notes_of(trajectory) == ""
     assert classed(trajectory) == "answer"
-
-
-@pytest.mark.parametrize(
-    ("notes", "passage", "expected"),
-    [
-        ("see Peter Grimes", OTHER, True),
-        ("opera by Benjamin Britten", OTHER, True),
-        ("opera by Britten", OTHER, False),
-        ("a tiny text", Passage("t", "T", "Tiny text."), True),
-        ("nothing of it", Passage("t", "", ""), False),
-        ("", OTHER, False),
-    ],
-)
-def test_notes_draw_on_titles_and_quotations(notes: str, passage: Passage, expected: bool) -> None:
-    assert draws_on(notes, passage) is expected
 
 
 texts = st.sampled_from(

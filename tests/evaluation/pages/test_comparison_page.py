@@ -22,9 +22,7 @@ from sleuth.evaluation.settings import rules_of
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.storage import LinesWriter, read_json, write_json
-from support.page import Page
-
-HOSTILE = "</div></script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' & {{ 7*7 }} ${x} |"
+from support.page import HOSTILE, Page
 
 
 def written(folders: list[Path], path: Path, **how: Any) -> str:
@@ -65,10 +63,7 @@ def test_the_page_is_complete_and_needs_no_network_and_no_script(two: list[Path]
         assert words in page.text, words
     # The seven questions that were gained, each with both systems.
     assert page.attributes.count(("class", "side")) == 14
-    assert not {"script", "link", "iframe", "img", "object", "embed", "base", "form"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name in ("src", "href", "srcset", "action")]
-    assert not re.search(r"url\((?!#)|@import", html)
-    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+    page.check_self_contained()
     assert written(two, tmp_path / "again.html") == html
 
 
@@ -84,10 +79,8 @@ def test_hostile_text_stays_text(world: Any, tmp_path: Path) -> None:
         engine = ScriptedEngine(lambda request, turn, turns=turns: turns[min(turn, 1)], name=HOSTILE)
         world.run(tmp_path / name, asked, engine, protocol=protocol, retriever=world.shelf(version=HOSTILE))
     page = Page(written([tmp_path / "a", tmp_path / "b <i>"], tmp_path / "report.html"))
-    assert not {"script", "img", "i"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
-    assert page.text.count("<script>alert(1)</script>") > 10
-    assert "{{ 7*7 }}" in page.text
+    page.check_hostile_text_is_text()
+    assert "i" not in page.tags
 
 
 def test_stamps_are_at_the_top(world: Any, evaluated: Callable[..., Path], two: list[Path], tmp_path: Path):

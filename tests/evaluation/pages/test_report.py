@@ -1,7 +1,6 @@
 """The report of a run: escaped, self-contained and complete, with episodes cut to a readable length."""
 
 import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +13,7 @@ from sleuth.evaluation.pages.page import TEMPLATES
 from sleuth.evaluation.pages.report import write_report
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.types import Action, Field, Hit, Passage, Question, Score, Segment, Trajectory
-from support.page import Page
-
-HOSTILE = "</div></script><script>alert(1)</script><img src=x onerror=alert(2)>\" ' & {{ 7*7 }} ${x} \ud800"
+from support.page import HOSTILE, Page
 
 
 def episode(text: str = "Paris", **change: object) -> Trajectory:
@@ -65,36 +62,25 @@ def test_the_page_is_complete_and_needs_no_network_and_no_script(tmp_path: Path)
     trajectories = [episode("http://evil.example/x.js Paris")]
     html = written(tmp_path, stages=stages, metrics=METRICS, trajectories=trajectories, notes=["Note 1."])
     page = Page(html)
-    for words in (
-        *("after GRPO", "EM (%)", "50.0 [0.0, 100.0]", "Note 1.", "Reward", "KL to the reference"),
-        *("Supervised warm start", "F1 0.67", "reward 1.1", "evaluation 0.1", "1 of 1 gold passages shown"),
-    ):
-        assert words in page.text, words
+    expected = ["after GRPO", "EM (%)", "50.0 [0.0, 100.0]", "Note 1.", "Reward", "KL to the reference"]
+    expected += ["Supervised warm start", "F1 0.67", "reward 1.1", "1 of 1 gold passages shown"]
+    assert [words for words in expected if words not in page.text] == []
     assert page.tags.count("svg") == 4  # Loss; reward and KL; folded: the odd one.
     assert page.tags.count("tr") == 3
-    assert not {"script", "link", "iframe", "img", "object", "embed", "base", "form"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name in ("src", "href", "srcset", "action")]
-    assert not re.search(r"url\((?!#)|@import", html)
-    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+    page.check_self_contained()
     assert ("name", "viewport") in page.attributes
     assert "prefers-color-scheme: dark" in html
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
-    hostile = episode(HOSTILE, malformed=HOSTILE)
+    hostile = episode(HOSTILE, malformed=f"{HOSTILE} \ud800")
     # As a gold answer too, so that marked text is hostile.
     hostile = replace(hostile, question=replace(hostile.question, answers=(HOSTILE,)))
     metrics = [{"phase": HOSTILE, "step": 1, HOSTILE: 1.0, "reward/total": 1.0, f"reward/{HOSTILE}": 2.0}]
     stages = {HOSTILE: FIGURES}
-    page = Page(
-        written(
-            tmp_path, title=HOSTILE, stages=stages, metrics=metrics, trajectories=[hostile], notes=[HOSTILE]
-        )
-    )
-    assert not {"script", "img"} & set(page.tags)
-    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
-    assert page.text.count("<script>alert(1)</script>") > 10
-    assert "{{ 7*7 }}" in page.text
+    parts = {"title": HOSTILE, "stages": stages, "metrics": metrics, "notes": [HOSTILE]}
+    page = Page(written(tmp_path, trajectories=[hostile], **parts))
+    page.check_hostile_text_is_text()
     assert "mark" in page.tags
 
 
