@@ -13,6 +13,7 @@ from sleuth.fields import FieldError
 from sleuth.types import Hop, Passage, Question
 
 MINIMAL = {"id": "q1", "question": "Where is Pell?", "answers": ["Ostria"]}
+PASSAGE = [{"id": "a", "text": "x"}]
 COLUMNS = [("title",), ("sentences", "content")]
 
 
@@ -48,22 +49,18 @@ def test_gold_is_derived_from_marked_paragraphs():
     assert question.hops == (Hop("Where is Pell", "a", "Ostria", "the answer to “Where is Pell”"),)
 
 
+STEPS = [
+    {"question": "Quen >> country", "answer": "Ostria", "paragraph_support_idx": 0},
+    {"question": "who rules #1", "answer": "Mara Lind", "paragraph_support_idx": 1},
+]
+TRIPLES = [["Quen", "country", "Ostria"], ["Ostria", "ruler", "Mara Lind"]]
+
+
 @pytest.mark.parametrize(
     ("annotation", "queries"),
     [
-        (
-            {
-                "decomposition": [
-                    {"question": "Quen >> country", "answer": "Ostria", "paragraph_support_idx": 0},
-                    {"question": "who rules #1", "answer": "Mara Lind", "paragraph_support_idx": 1},
-                ]
-            },
-            ["Quen country", "who rules Ostria"],
-        ),
-        (
-            {"evidences": [["Quen", "country", "Ostria"], ["Ostria", "ruler", "Mara Lind"]]},
-            ["Quen country", "Ostria ruler"],
-        ),
+        ({"decomposition": STEPS}, ["Quen country", "who rules Ostria"]),
+        ({"evidences": TRIPLES}, ["Quen country", "Ostria ruler"]),
     ],
 )
 def test_annotations_give_hops(annotation: dict[str, Any], queries: list[str]):
@@ -97,13 +94,13 @@ def test_special_values():
         ({"passages": [3]}, "passages[0]", "must be an object"),
         ({"passages": [{"id": "a"}]}, "passages[0].text", "missing"),
         ({"passages": [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]}, "passages[1].id", "another"),
-        ({"passages": [{"id": "a", "text": "x"}], "gold_ids": ["b"]}, "gold_ids", "names no passage"),
+        ({"passages": PASSAGE, "gold_ids": ["b"]}, "gold_ids", "names no passage"),
         ({"gold_ids": [None]}, "gold_ids[0]", "missing"),
         ({"hops": [{"query": "x"}]}, "hops[0].passage_id", "missing"),
         (
-            {"passages": [{"id": "a", "text": "x"}], "hops": [{"query": "x", "passage_id": "z"}]},
+            {"passages": PASSAGE, "hops": [{"query": "x", "passage_id": "z"}]},
             "hops[0].passage_id",
-            "names no passage",
+            "names no",
         ),
         ({"decomposition": 3}, "decomposition", "must be a list"),
         ({"evidences": [["a", "b"]]}, "evidences[0]", "must have 3 parts"),

@@ -75,9 +75,7 @@ def test_other_settings_are_refused_or_stamped(
 def test_other_questions_are_refused(world: Any, evaluated: Callable[..., Path]) -> None:
     asked = world.questions(3)
     first, other = evaluated("a", asked=asked), evaluated("c", asked=world.questions(4, dataset="triviaqa"))
-    with pytest.raises(
-        ConfigError, match=r"in dataset \(a: squad, c: triviaqa\), rules\.squad .*, rules\.tri"
-    ):
+    with pytest.raises(ConfigError, match=r"dataset \(a: squad, c: triviaqa\), rules\.squad .*, rules\.tri"):
         compare([first, other])
     with pytest.raises(DataError, match="have no question in common"):
         compare([first, other], anyway=True)
@@ -123,10 +121,8 @@ def test_a_run_means_its_newest_finished_evaluation(evaluated: Callable[..., Pat
     os.utime(first / "questions.jsonl", (1, 1))
     assert find_evaluation(run) == later
     assert find_evaluation(first) == first
-    assert [entry.name for entry in load_entries([first, evaluated("other/first")])] == [
-        "run/first",
-        "other/first",
-    ]
+    entries = load_entries([first, evaluated("other/first")])
+    assert [entry.name for entry in entries] == ["run/first", "other/first"]
 
 
 def test_figures_that_do_not_exist_are_left_out(world: Any, evaluated: Callable[..., Path]) -> None:
@@ -156,9 +152,8 @@ def test_p_values_are_adjusted_over_systems_and_over_data_sets(world: Any, evalu
 
 
 def test_the_smallest_detectable_difference_is_noted(evaluated: Callable[..., Path]) -> None:
-    found = notes(
-        compare([evaluated(name, right, 20) for name, right in (("a", 5), ("same", 5), ("more", 12))])
-    )
+    systems = (("a", 5), ("same", 5), ("more", 12))
+    found = notes(compare([evaluated(name, right, 20) for name, right in systems]))
     # Seven gains in twenty: sd = sqrt(0.35 · 0.65 · 20/19), and no gain at all: the worst case, sd = 1/2.
     spread = 100 * minimum_detectable_difference(20, sd=(0.35 * 0.65 * 20 / 19) ** 0.5)  # type: ignore[operator]
     worst = 100 * minimum_detectable_difference(20)  # type: ignore[operator]
