@@ -1,12 +1,10 @@
 """Options and fixtures of all tests: arithmetic, threads, and a tiny real model on disk."""
 
-import importlib.util
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -44,23 +42,14 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"sleuth_tests_{path.parent.name}_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their own module up by name
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random Llama of three layers with its tokenizer, saved as transformers saves any model."""
-    made = _module(Path(__file__).with_name("engines") / "conftest.py")
+    from support.models import TOKENIZER, build_model
+
     folder = tmp_path_factory.mktemp("tiny-model")
-    made.build_model(max_position_embeddings=1024).save_pretrained(folder)
-    made.build_tokenizer().save_pretrained(folder)
+    build_model(max_position_embeddings=1024).save_pretrained(folder)
+    TOKENIZER.save_pretrained(folder)
     return folder
 
 
@@ -82,9 +71,3 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr("sleuth.retries.time", SimpleNamespace(sleep=made.append, time=time.time))
     monkeypatch.setattr("sleuth.retries.asyncio", SimpleNamespace(sleep=sleep))
     return made
-
-
-@pytest.fixture(scope="session")
-def toy() -> ModuleType:
-    """tests/training/toy.py: the same file is a script for tests that kill it."""
-    return _module(Path(__file__).with_name("training") / "toy.py")

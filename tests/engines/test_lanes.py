@@ -16,6 +16,7 @@ from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.lanes import TURNS, Lanes, Ticket
 from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
+from support.models import LLAMA, TOKENIZER
 
 SAMPLING = Sampling(10, 1.0, stop=("e", "a"))
 COUNT = 14
@@ -31,8 +32,8 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 @pytest.fixture
-def engine(llama: Any, hf_tokenizer: Any) -> TransformersEngine:
-    return TransformersEngine(llama, hf_tokenizer)
+def engine() -> TransformersEngine:
+    return TransformersEngine(LLAMA, TOKENIZER)
 
 
 def prompt(key: int) -> list[int]:
@@ -78,10 +79,10 @@ def watched(engine: TransformersEngine, pause_s: float = 0.0) -> list[str]:
 
 @pytest.mark.parametrize("budget", [1 << 40, 400, 1])
 def test_tokens_depend_on_neither_lanes_nor_budget_nor_order(
-    engine: TransformersEngine, llama: Any, hf_tokenizer: Any, threads: int, budget: int
+    engine: TransformersEngine, threads: int, budget: int
 ) -> None:
     torch.set_num_threads(1)
-    expected = play(TransformersEngine(llama, hf_tokenizer))
+    expected = play(TransformersEngine(LLAMA, TOKENIZER))
     torch.set_num_threads(threads)
     for decoder in decoders(engine):
         decoder.budget = budget

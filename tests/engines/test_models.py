@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -8,23 +7,24 @@ from transformers.utils import logging
 from sleuth.encoders.loading import quiet
 from sleuth.engines.models import declared_length, load_model, load_tokenizer, pick_device, pick_dtype
 from sleuth.errors import ConfigError, EngineError
+from support.models import LLAMA, TOKENIZER
 
 
 @pytest.fixture
-def folder(tmp_path: Path, llama: Any, hf_tokenizer: Any) -> Path:
-    llama.save_pretrained(tmp_path)
-    hf_tokenizer.save_pretrained(tmp_path)
+def folder(tmp_path: Path) -> Path:
+    LLAMA.save_pretrained(tmp_path)
+    TOKENIZER.save_pretrained(tmp_path)
     return tmp_path
 
 
-def test_load_from_a_folder(folder: Path, llama: Any) -> None:
+def test_load_from_a_folder(folder: Path) -> None:
     model, tokenizer = load_model(str(folder), device="cpu", dtype="bfloat16")
     assert not model.training
     assert next(model.parameters()).dtype is torch.bfloat16
     assert tokenizer("x").input_ids == load_tokenizer(str(folder))("x").input_ids
     assert declared_length(str(folder)) == 256
     model, _ = load_model(str(folder), device="cpu")
-    assert torch.equal(model.lm_head.weight, llama.lm_head.weight)  # type: ignore[union-attr]
+    assert torch.equal(model.lm_head.weight, LLAMA.lm_head.weight)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("content", [b"\xff not what it should be", b"{}", b'{"model": {"type": "?"}}', b""])

@@ -19,6 +19,7 @@ from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.openai import OpenAIEngine
 from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import ConfigError, EngineError
+from support.models import TOKENIZER, build_model
 
 CHAT = (Message("user", "q"),)
 TEXT, TURNS, MODELS = "/v1/completions", "/v1/chat/completions", "/v1/models"
@@ -52,8 +53,8 @@ NO_ROUTE = ("POST", TEXT, 404, {"error": {"message": "no such route"}})
 
 
 @pytest.fixture
-def tokenizer(hf_tokenizer: Any) -> HFTokenizer:
-    return HFTokenizer(hf_tokenizer)
+def tokenizer() -> HFTokenizer:
+    return HFTokenizer(TOKENIZER)
 
 
 def test_token_ids_go_out_and_come_back(recorded: Any, tokenizer: HFTokenizer) -> None:
@@ -335,13 +336,13 @@ def serving_python() -> str | None:
 
 
 @pytest.mark.slow
-def test_real_server_gives_the_local_tokens(make_model: Any, hf_tokenizer: Any, tmp_path: Path) -> None:
+def test_real_server_gives_the_local_tokens(tmp_path: Path) -> None:
     python = serving_python()
     if python is None:
         pytest.skip("transformers[serving] is not installed here nor in $SLEUTH_SERVE_PYTHON")
-    model = make_model(bos_token_id=1, eos_token_id=2)
+    model = build_model(bos_token_id=1, eos_token_id=2)
     model.save_pretrained(tmp_path)
-    hf_tokenizer.save_pretrained(tmp_path)
+    TOKENIZER.save_pretrained(tmp_path)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -352,7 +353,7 @@ def test_real_server_gives_the_local_tokens(make_model: Any, hf_tokenizer: Any, 
         )
     try:
         wait_until_open(port, server)
-        compare_with_local(f"openai:http://127.0.0.1:{port}/v1#{tmp_path}", model, hf_tokenizer)
+        compare_with_local(f"openai:http://127.0.0.1:{port}/v1#{tmp_path}", model, TOKENIZER)
     finally:
         server.terminate()
         server.wait(20)
@@ -368,8 +369,8 @@ def wait_until_open(port: int, server: subprocess.Popen[bytes]) -> None:
     raise AssertionError("the server did not open its port")
 
 
-def compare_with_local(spec: str, model: Any, hf_tokenizer: Any) -> None:
-    local = TransformersEngine(model, hf_tokenizer)
+def compare_with_local(spec: str, model: Any) -> None:
+    local = TransformersEngine(model, TOKENIZER)
     turns = (Message("user", "capital of France"),)
     request = Request(local.tokenizer.chat(turns), 0, turns)
     sampling = Sampling(max_new_tokens=12, temperature=0)

@@ -8,6 +8,7 @@ from sleuth.engines.base import Message, Request, Sampling
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.errors import EngineError
+from support.models import TOKENIZER
 
 
 @given(st.text())
@@ -66,11 +67,11 @@ def test_stop_string_limit_context_and_eos() -> None:
     assert engine.generate([request], Sampling())[0].tokens[-1] == 256
 
 
-def test_real_tokenizer_and_its_ends(hf_tokenizer: Any) -> None:
+def test_real_tokenizer_and_its_ends() -> None:
     text = "<answer>Zürich 東京</answer>"
-    engine = ScriptedEngine([text], HFTokenizer(hf_tokenizer), eos=2)
+    engine = ScriptedEngine([text], HFTokenizer(TOKENIZER), eos=2)
     (completion,) = engine.generate([Request([1])], Sampling())
-    assert list(completion.tokens) == [*HFTokenizer(hf_tokenizer).encode(text), 2]
+    assert list(completion.tokens) == [*HFTokenizer(TOKENIZER).encode(text), 2]
     assert completion.text == text
     pieces = [text[a:b] for a, b in zip((0, *completion.ends), completion.ends, strict=False)]
     assert "".join(pieces) == text

@@ -1,6 +1,5 @@
 import random
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import EngineError
 from sleuth.training.policy import Policy
+from support.models import LLAMA, TOKENIZER, build_model
 
 GREEDY = Sampling(max_new_tokens=10, temperature=0)
 BATCHED = ["llama", "qwen2", "qwen3", "mistral-wide", "mistral-window", "gemma3"]
@@ -55,11 +55,9 @@ def texts(completions: list[Completion]) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("family", BATCHED + SINGLE)
 @pytest.mark.filterwarnings("ignore:.*one sequence at a time")
-def test_greedy_tokens_are_those_of_generate_over_several_turns(
-    family: str, make_model: Callable[..., Any], hf_tokenizer: Any
-) -> None:
-    model = make_model(family)
-    engine = TransformersEngine(model, hf_tokenizer)
+def test_greedy_tokens_are_those_of_generate_over_several_turns(family: str) -> None:
+    model = build_model(family)
+    engine = TransformersEngine(model, TOKENIZER)
     assert is_batched(engine) == (family in BATCHED)
     rng = random.Random(1)
     growing = contexts(0)
@@ -77,9 +75,9 @@ def test_greedy_tokens_are_those_of_generate_over_several_turns(
         rng.shuffle(growing)
 
 
-def test_recurrent_model_is_refused_in_one_line(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+def test_recurrent_model_is_refused_in_one_line() -> None:
     with pytest.raises(EngineError, match="keeps no key-value cache"):
-        TransformersEngine(make_model("mamba"), hf_tokenizer, "m", context_length=64)
+        TransformersEngine(build_model("mamba"), TOKENIZER, "m", context_length=64)
 
 
 @pytest.mark.parametrize(
@@ -90,21 +88,17 @@ def test_recurrent_model_is_refused_in_one_line(make_model: Callable[..., Any], 
         ("llama", {"_attn_implementation": "flash_attention_2"}, "flash_attention_2 attention"),
     ],
 )
-def test_slow_path_says_why(
-    make_model: Callable[..., Any], hf_tokenizer: Any, family: str, change: dict[str, Any], reason: str
-) -> None:
-    model = make_model(family)
+def test_slow_path_says_why(family: str, change: dict[str, Any], reason: str) -> None:
+    model = build_model(family)
     for key, value in change.items():
         setattr(model.config, key, value)
-    engine = TransformersEngine(model, hf_tokenizer, "odd")
+    engine = TransformersEngine(model, TOKENIZER, "odd")
     with pytest.warns(UserWarning, match=f"odd: one sequence at a time.*{reason}"):
         assert not is_batched(engine)
 
 
-def test_model_whose_logits_differ_through_the_cache_falls_back(
-    make_model: Callable[..., Any], hf_tokenizer: Any
-) -> None:
-    model = make_model()
+def test_model_whose_logits_differ_through_the_cache_falls_back() -> None:
+    model = build_model()
     plain = model.forward
 
     def ignores_positions(
@@ -113,26 +107,24 @@ def test_model_whose_logits_differ_through_the_cache_falls_back(
         return plain(attention_mask=attention_mask, past_key_values=past_key_values, **rest)
 
     model.forward = ignores_positions
-    engine = TransformersEngine(model, hf_tokenizer)
+    engine = TransformersEngine(model, TOKENIZER)
     with pytest.warns(UserWarning, match="one sequence at a time"):
         assert not is_batched(engine)
 
 
 @pytest.mark.parametrize("sampling", [Sampling(12), Sampling(12, 0.7, 0.8), GREEDY])
-def test_a_sample_does_not_depend_on_its_neighbours(
-    llama: Any, hf_tokenizer: Any, sampling: Sampling
-) -> None:
+def test_a_sample_does_not_depend_on_its_neighbours(sampling: Sampling) -> None:
     requests = [Request(c, seed) for seed, c in enumerate(contexts(5, groups=4, samples=4))]
     # Some rows finish early, since "e" and the end token come at different steps.
     sampling = Sampling(sampling.max_new_tokens, sampling.temperature, sampling.top_p, stop=("e", "a"))
-    together = TransformersEngine(llama, hf_tokenizer).generate(requests, sampling)
+    together = TransformersEngine(LLAMA, TOKENIZER).generate(requests, sampling)
     assert len({len(c.tokens) for c in together}) > 2
     assert sampling.temperature == 0 or len(set(texts(together[:4]))) > 2, "seeds differ"
     shuffled = random.Random(0).sample(requests, len(requests))
-    engine = TransformersEngine(llama, hf_tokenizer)
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     by_seed = {r.seed: c for r, c in zip(shuffled, engine.generate(shuffled, sampling), strict=True)}
     assert [by_seed[r.seed].tokens for r in requests] == texts(together)
-    alone = [TransformersEngine(llama, hf_tokenizer).generate([r], sampling)[0] for r in requests]
+    alone = [TransformersEngine(LLAMA, TOKENIZER).generate([r], sampling)[0] for r in requests]
     assert texts(alone) == texts(together)
     for a, b in zip(alone, together, strict=True):
         assert a.logprobs == pytest.approx(b.logprobs, abs=1e-4)
@@ -140,24 +132,22 @@ def test_a_sample_does_not_depend_on_its_neighbours(
 
 
 @pytest.mark.parametrize(("temperature", "top_p"), [(0.0, 1.0), (1.0, 1.0), (0.6, 0.9)])
-def test_logprobs_are_those_of_a_plain_forward_pass(
-    llama: Any, hf_tokenizer: Any, temperature: float, top_p: float
-) -> None:
+def test_logprobs_are_those_of_a_plain_forward_pass(temperature: float, top_p: float) -> None:
     requests = [Request(c, i) for i, c in enumerate(contexts(7))]
-    completions = TransformersEngine(llama, hf_tokenizer).generate(requests, Sampling(9, temperature, top_p))
+    completions = TransformersEngine(LLAMA, TOKENIZER).generate(requests, Sampling(9, temperature, top_p))
     for request, completion in zip(requests, completions, strict=True):
         context = list(request.tokens)
         with torch.no_grad():
-            logits = llama(torch.tensor([context + list(completion.tokens)])).logits[0].double()
+            logits = LLAMA(torch.tensor([context + list(completion.tokens)])).logits[0].double()
         table = torch.log_softmax(logits / (temperature or 1.0), -1)
         expected = [float(table[len(context) - 1 + i, t]) for i, t in enumerate(completion.tokens)]
         assert completion.logprobs == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:.*one sequence at a time")
-def test_slow_path_keeps_seeds_stops_and_logprobs(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
-    model = make_model("lfm2")
-    engine = TransformersEngine(model, hf_tokenizer)
+def test_slow_path_keeps_seeds_stops_and_logprobs() -> None:
+    model = build_model("lfm2")
+    engine = TransformersEngine(model, TOKENIZER)
     requests = [Request(c, i) for i, c in enumerate(contexts(3, groups=2, samples=2))]
     found = engine.generate(requests, Sampling(8, stop=("e",)))
     assert texts(engine.generate(requests[::-1], Sampling(8, stop=("e",))))[::-1] == texts(found)
@@ -169,8 +159,8 @@ def test_slow_path_keeps_seeds_stops_and_logprobs(make_model: Callable[..., Any]
         assert completion.logprobs == pytest.approx(expected, abs=1e-4)
 
 
-def test_shared_prefixes_are_computed_once(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_shared_prefixes_are_computed_once() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     computed = count_tokens(engine)
     groups = contexts(3, groups=3, samples=5)
     once = 40 + sum(len(c) - 40 for c in groups[::5])
@@ -178,8 +168,8 @@ def test_shared_prefixes_are_computed_once(llama: Any, hf_tokenizer: Any) -> Non
     assert once <= sum(computed) <= once * 1.25 + 24
 
 
-def test_a_later_turn_computes_only_what_is_new(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_a_later_turn_computes_only_what_is_new() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     growing = contexts(4, groups=2, samples=2)
     done = engine.generate([Request(c, i) for i, c in enumerate(growing)], Sampling(5))
     for context, completion in zip(growing, done, strict=True):
@@ -204,11 +194,11 @@ def count_tokens(engine: TransformersEngine) -> list[int]:
     return sizes
 
 
-def test_small_budget_runs_in_waves_with_the_same_tokens(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_small_budget_runs_in_waves_with_the_same_tokens() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     decoder = slots(engine)
     growing = contexts(6, groups=4, samples=2)
-    wide = TransformersEngine(llama, hf_tokenizer)
+    wide = TransformersEngine(LLAMA, TOKENIZER)
     for budget in (300, 200, 1, 500):
         decoder.budget = budget
         found = engine.generate([Request(c) for c in growing], GREEDY)
@@ -219,8 +209,8 @@ def test_small_budget_runs_in_waves_with_the_same_tokens(llama: Any, hf_tokenize
             context += [*completion.tokens, 5, 6]
 
 
-def test_least_recently_used_context_goes_first(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_least_recently_used_context_goes_first() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     decoder = slots(engine)
     a, b, c = ([first] * 20 for first in (11, 12, 13))
     engine.generate([Request(a), Request(b)], Sampling(1))
@@ -230,8 +220,8 @@ def test_least_recently_used_context_goes_first(llama: Any, hf_tokenizer: Any) -
     assert sorted(tokens[0] for tokens in decoder.cache.tokens) == [11, 13]
 
 
-def test_slots_grow_and_keep_what_they_hold(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_slots_grow_and_keep_what_they_hold() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     computed = count_tokens(engine)
     first = contexts(8, groups=1, samples=1)[0]
     (done,) = engine.generate([Request(first)], GREEDY)
@@ -243,22 +233,20 @@ def test_slots_grow_and_keep_what_they_hold(llama: Any, hf_tokenizer: Any) -> No
     assert list(found[0].tokens) == reference(engine.model, grown, 1)
 
 
-def test_long_prompt_is_computed_in_pieces(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_long_prompt_is_computed_in_pieces() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     decoder = slots(engine)
     decoder.prefill_tokens = 16
     computed = count_tokens(engine)
     found = engine.generate([Request(c) for c in contexts(10)], GREEDY)
     assert max(computed) <= 16
     for context, completion in zip(contexts(10), found, strict=True):
-        assert list(completion.tokens) == reference(llama, context, 10)[: len(completion.tokens)]
+        assert list(completion.tokens) == reference(LLAMA, context, 10)[: len(completion.tokens)]
 
 
-def test_a_weight_sync_makes_cached_contexts_unusable(
-    make_model: Callable[..., Any], hf_tokenizer: Any
-) -> None:
-    model = make_model(seed=1)
-    engine, policy = TransformersEngine(model, hf_tokenizer), Policy(model, precision="float32")
+def test_a_weight_sync_makes_cached_contexts_unusable() -> None:
+    model = build_model(seed=1)
+    engine, policy = TransformersEngine(model, TOKENIZER), Policy(model, precision="float32")
     engine.sync(policy)
     requests = [Request(c) for c in contexts(11)]
     before = engine.generate(requests, GREEDY)
@@ -271,34 +259,34 @@ def test_a_weight_sync_makes_cached_contexts_unusable(
     engine.sync(policy)
     assert slots(engine).cache.keys == []
     after = engine.generate(requests, GREEDY)
-    assert texts(after) == texts(TransformersEngine(model, hf_tokenizer).generate(requests, GREEDY))
+    assert texts(after) == texts(TransformersEngine(model, TOKENIZER).generate(requests, GREEDY))
     assert texts(after) != texts(before)
 
 
-def test_context_inside_another_context(llama: Any, hf_tokenizer: Any) -> None:
+def test_context_inside_another_context() -> None:
     long = contexts(13)[0]
     requests = [Request(long), Request(long[:30]), Request(long[:1]), Request(long)]
-    found = TransformersEngine(llama, hf_tokenizer).generate(requests, GREEDY)
+    found = TransformersEngine(LLAMA, TOKENIZER).generate(requests, GREEDY)
     for request, completion in zip(requests, found, strict=True):
-        expected = reference(llama, list(request.tokens), 10)
+        expected = reference(LLAMA, list(request.tokens), 10)
         assert list(completion.tokens) == expected[: len(completion.tokens)]
 
 
-def test_context_limit(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer, context_length=50)
+def test_context_limit() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER, context_length=50)
     lengths = (49, 50, 51, 45, 40)
     found = engine.generate([Request([7] * n) for n in lengths], Sampling(8, 0))
     assert [len(c.tokens) for c in found] == [1, 0, 0, 5, 8]
     assert [c.stop for c in found] == ["context"] * 4 + ["length"]
     assert found[1] == Completion((), (), "", (), "context")
-    assert TransformersEngine(llama, hf_tokenizer).context_length == 256
-    assert TransformersEngine(llama, hf_tokenizer, context_length=9999).context_length == 256
+    assert TransformersEngine(LLAMA, TOKENIZER).context_length == 256
+    assert TransformersEngine(LLAMA, TOKENIZER, context_length=9999).context_length == 256
     with pytest.raises(EngineError, match="at least 1, not 0"):
-        TransformersEngine(llama, hf_tokenizer, context_length=0)
+        TransformersEngine(LLAMA, TOKENIZER, context_length=0)
 
 
-def test_stop_string_across_tokens_ends_at_the_token_that_completes_it(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_stop_string_across_tokens_ends_at_the_token_that_completes_it() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     context = contexts(14)[0]
     (free,) = engine.generate([Request(context, 3)], Sampling(30))
     middle = free.ends[4]
@@ -311,36 +299,34 @@ def test_stop_string_across_tokens_ends_at_the_token_that_completes_it(llama: An
     assert (cut.stop, stop in cut.text) == ("stop", True)
 
 
-def test_every_eos_id_ends_and_is_kept_although_it_is_the_pad_id(
-    make_model: Callable[..., Any], hf_tokenizer: Any
-) -> None:
-    model = make_model(seed=3)
+def test_every_eos_id_ends_and_is_kept_although_it_is_the_pad_id() -> None:
+    model = build_model(seed=3)
     context = contexts(15)[0]
-    free = list(TransformersEngine(model, hf_tokenizer).generate([Request(context)], GREEDY)[0].tokens)
+    free = list(TransformersEngine(model, TOKENIZER).generate([Request(context)], GREEDY)[0].tokens)
     end = next(i for i, t in enumerate(free) if i > 1 and t not in free[:i])
     model.generation_config.eos_token_id = [free[end], 399]
     model.config.pad_token_id = free[end]
-    (cut,) = TransformersEngine(model, hf_tokenizer).generate([Request(context)], GREEDY)
+    (cut,) = TransformersEngine(model, TOKENIZER).generate([Request(context)], GREEDY)
     assert (list(cut.tokens), cut.stop) == (free[: end + 1], "eos")
     # Inside the context the same id is an ordinary token.
-    (next_turn,) = TransformersEngine(model, hf_tokenizer).generate(
+    (next_turn,) = TransformersEngine(model, TOKENIZER).generate(
         [Request([*context, *cut.tokens, 9])], GREEDY
     )
     expected = reference(model, [*context, *cut.tokens, 9], 10)
     assert list(next_turn.tokens) == expected[: len(next_turn.tokens)]
 
 
-def test_bad_requests_are_one_line_errors(llama: Any, hf_tokenizer: Any) -> None:
-    engine = TransformersEngine(llama, hf_tokenizer)
+def test_bad_requests_are_one_line_errors() -> None:
+    engine = TransformersEngine(LLAMA, TOKENIZER)
     for tokens, message in (([], "empty context"), ([1, 400], "token id 400"), ([-1], "token id -1")):
         with pytest.raises(EngineError, match=message):
             engine.generate([Request(tokens)], GREEDY)
     assert engine.generate([], GREEDY) == []
 
 
-def test_weights_that_are_not_numbers_are_an_error(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
-    model = make_model()
-    engine = TransformersEngine(model, hf_tokenizer)
+def test_weights_that_are_not_numbers_are_an_error() -> None:
+    model = build_model()
+    engine = TransformersEngine(model, TOKENIZER)
     assert is_batched(engine)
     with torch.no_grad():
         model.lm_head.weight.fill_(float("nan"))
@@ -348,16 +334,14 @@ def test_weights_that_are_not_numbers_are_an_error(make_model: Callable[..., Any
         engine.generate([Request([5])], GREEDY)
 
 
-def test_training_flags_and_gradients_are_left_as_they_were(
-    make_model: Callable[..., Any], hf_tokenizer: Any
-) -> None:
-    model = make_model(attention_dropout=0.5).train()
+def test_training_flags_and_gradients_are_left_as_they_were() -> None:
+    model = build_model(attention_dropout=0.5).train()
     model.model.layers[0].mlp.eval()
     flags = [module.training for module in model.modules()]
-    engine = TransformersEngine(model, hf_tokenizer)
+    engine = TransformersEngine(model, TOKENIZER)
     first = engine.generate([Request(contexts(1)[0])], GREEDY)
     assert texts(first) == texts(
-        TransformersEngine(model, hf_tokenizer).generate([Request(contexts(1)[0])], GREEDY)
+        TransformersEngine(model, TOKENIZER).generate([Request(contexts(1)[0])], GREEDY)
     )
     assert [module.training for module in model.modules()] == flags
     assert torch.is_grad_enabled()
@@ -366,49 +350,47 @@ def test_training_flags_and_gradients_are_left_as_they_were(
     assert model.lm_head.weight.grad is not None
 
 
-def test_half_precision_and_autocast(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+def test_half_precision_and_autocast() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for engine in (
-            TransformersEngine(make_model().bfloat16(), hf_tokenizer),
-            TransformersEngine(make_model(), hf_tokenizer, autocast=torch.bfloat16),
+            TransformersEngine(build_model().bfloat16(), TOKENIZER),
+            TransformersEngine(build_model(), TOKENIZER, autocast=torch.bfloat16),
         ):
             assert slots(engine)
             found = engine.generate([Request(c) for c in contexts(1)], GREEDY)
             assert all(c.tokens for c in found)
 
 
-def test_peft_model(make_model: Callable[..., Any], hf_tokenizer: Any) -> None:
+def test_peft_model() -> None:
     import peft
 
-    model = make_model()
+    model = build_model()
     wrapped = peft.get_peft_model(
         model, peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False)
     )
-    engine = TransformersEngine(wrapped, hf_tokenizer)
+    engine = TransformersEngine(wrapped, TOKENIZER)
     context = contexts(1)[0]
     (found,) = engine.generate([Request(context)], GREEDY)
     assert is_batched(engine)
     assert list(found.tokens) == reference(wrapped, context, 10)[: len(found.tokens)]
 
 
-def test_local_folder_and_chat(tmp_path: Any, llama: Any, hf_tokenizer: Any) -> None:
-    llama.save_pretrained(tmp_path)
-    hf_tokenizer.save_pretrained(tmp_path)
+def test_local_folder_and_chat(tmp_path: Any) -> None:
+    LLAMA.save_pretrained(tmp_path)
+    TOKENIZER.save_pretrained(tmp_path)
     engine = TransformersEngine.load(str(tmp_path), device="cpu", context_length=100)
     assert engine.name == str(tmp_path)
     tokens = engine.tokenizer.chat([Message("user", "hi")])
     (found,) = engine.generate([Request(tokens)], GREEDY)
-    assert list(found.tokens) == reference(llama, tokens, 10)[: len(found.tokens)]
+    assert list(found.tokens) == reference(LLAMA, tokens, 10)[: len(found.tokens)]
 
 
-def test_the_fingerprint_changes_with_the_weights_and_nothing_else(
-    make_model: Callable[..., Any], hf_tokenizer: Any
-) -> None:
-    model = make_model()
-    engine = TransformersEngine(model, hf_tokenizer, "a")
+def test_the_fingerprint_changes_with_the_weights_and_nothing_else() -> None:
+    model = build_model()
+    engine = TransformersEngine(model, TOKENIZER, "a")
     before = engine.fingerprint()
-    assert TransformersEngine(make_model(), hf_tokenizer, "b").fingerprint() == before
+    assert TransformersEngine(build_model(), TOKENIZER, "b").fingerprint() == before
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(1.001)

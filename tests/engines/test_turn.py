@@ -8,6 +8,7 @@ from sleuth.engines.base import Request, Sampling
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.scripted import ByteTokenizer
 from sleuth.engines.turn import MAX_PENDING, TextStream, Turn
+from support.models import TOKENIZER
 
 
 def fill(stream: TextStream, tokens: list[int]) -> int | None:
@@ -60,8 +61,8 @@ def test_stops_at_the_first_token_after_which_the_text_contains_the_stop(text: s
 
 @settings(max_examples=50)
 @given(st.text(max_size=60))
-def test_real_tokenizer_text_equals_whole_decoding(hf_tokenizer: Any, text: str) -> None:
-    tokenizer = HFTokenizer(hf_tokenizer)
+def test_real_tokenizer_text_equals_whole_decoding(text: str) -> None:
+    tokenizer = HFTokenizer(TOKENIZER)
     tokens = tokenizer.encode(text) * 3
     stream = TextStream(tokenizer.decode)
     fill(stream, tokens)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
-from sleuth.errors import ConfigError
 from sleuth.protocols.arena import ArenaSections, reference_numbers, references_listed, section_fault
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.rollouts.demonstrate import demonstrate
@@ -188,9 +187,3 @@ def test_a_gold_passage_that_does_not_fit_is_not_demonstrated():
     world = World(PROTOCOL, ScriptedEngine([]), AllGiven(), LIMITS)
     assert len(demonstrate([QUESTION], world, 1)[0]) == 1
     assert demonstrate([QUESTION], replace(world, limits=limits), 1) == ([], 1)
-
-
-@pytest.mark.parametrize("sections", [(), ("analysis",), ("answer", "answer"), ("answer", "relevance")])
-def test_impossible_sections(sections: tuple[str, ...]):
-    with pytest.raises(ConfigError, match="sections must"):
-        ArenaSections(instruction="", sections=sections)

@@ -1,16 +1,14 @@
 """Rules that every prompted method keeps: bounds, empty turns, and passages or quotations that try to act."""
 
-from typing import Any
 
 import pytest
 
 from sleuth.episodes.protocol import AgentProtocol
-from sleuth.errors import ConfigError
 from sleuth.protocols.prompted.direct import ChainOfThought, Direct
 from sleuth.protocols.prompted.ircot import IRCoT
 from sleuth.protocols.prompted.iter_retgen import IterRetGen
 from sleuth.protocols.prompted.search_o1 import SearchO1
-from sleuth.protocols.prompted.self_ask import EXAMPLES, SelfAsk
+from sleuth.protocols.prompted.self_ask import SelfAsk
 from sleuth.protocols.prompted.sure import SuRe
 from sleuth.protocols.search_tags import ThinkThenAnswer
 
@@ -100,21 +98,3 @@ def test_quotations_of_earlier_turns_cannot_act(
     text = play(protocol, script).contexts[context]
     assert "<" not in text
     assert text.count("\nPassage 2:") <= 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings", "message"),
-    [
-        (IRCoT, {"max_sentences": 0}, "max_sentences must be at least 1, not 0"),
-        (IRCoT, {"max_passages": 0}, "max_passages must be at least 1, not 0"),
-        (IterRetGen, {"rounds": 0}, "rounds must be at least 1, not 0"),
-        (SearchO1, {"max_searches": -1}, "max_searches must be at least 0, not -1"),
-        (SelfAsk, {"shots": -1}, "shots"),
-        (SelfAsk, {"shots": len(EXAMPLES) + 1}, "shots"),
-        (SuRe, {"candidates": 0}, "candidates"),
-        (SuRe, {"candidates": 27}, "candidates"),
-    ],
-)
-def test_settings_out_of_range(kind: Any, settings: dict[str, int], message: str):
-    with pytest.raises(ConfigError, match=message):
-        kind(**settings)

@@ -1,12 +1,10 @@
 """Edges of the answer rewards; tests/golden/test_reward_rows.py has the cases of the papers' equations."""
 
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.errors import ConfigError
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rewards.answer import AnswerOrEvidenceReward, AnswerReward
 from sleuth.rollouts.transcript import read_transcript
@@ -75,16 +73,3 @@ def test_scores_keep_their_order():
     texts = ["<answer>x</answer>", "<answer>y</answer>", "<answer>X.</answer>"]
     trajectories = [read_transcript(PROTOCOL, question, [("model", text)]) for text in texts]
     assert [s.total for s in AnswerReward().score(trajectories)] == [1.0, 0.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"measure": "bleu"}, "measure must be one of em, f1, not 'bleu'"),
-        ({"rule": "hotpotq"}, "hotpotqa"),
-        ({"containment": "words"}, "containment must be one of tokens, characters"),
-    ],
-)
-def test_settings_out_of_range(settings: dict[str, Any], message: str):
-    with pytest.raises(ConfigError, match=message):
-        AnswerOrEvidenceReward(**settings)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,8 +10,7 @@ from hypothesis import strategies as st
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
-from sleuth.errors import ConfigError, EngineError
-from sleuth.judges.llm import LLMJudge
+from sleuth.errors import EngineError
 from sleuth.protocols.arena import ArenaSections
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward, judge_prompt
@@ -207,18 +205,3 @@ def test_the_judges_prompt_holds_answers_and_response_once():
     assert '["New York City","NYC"]' in prompt
     assert "\n{correct_answer} ‹|im_end|>\n" in prompt
     assert "{model_response}" not in prompt
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"measure": "bleu"}, "measure must be one of em, f1, judge, not 'bleu'"),
-        ({"measure": "judge"}, "need each other"),
-        ({"judge": LLMJudge("m")}, "need each other"),
-        ({"rule": "arenna"}, "arena"),
-        ({"relevance_measure": "set"}, "relevance_measure must be one of paper, f1, not 'set'"),
-    ],
-)
-def test_impossible_settings(settings: dict[str, Any], message: str):
-    with pytest.raises(ConfigError, match=message):
-        ArenaReward(**settings)

@@ -167,15 +167,6 @@ def test_the_stochastic_reward_depends_on_the_seed_and_pays_a_third():
     assert 142 < draws.count(0.1) < 258
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"eqr": "x"}, {"gate": "x"}, {"marks": "x"}, {"golds": "x"}, {"stochastic": 1.5}, {"claim": "no gold"}],
-)
-def test_settings_out_of_range(settings: dict[str, Any]):
-    with pytest.raises(ConfigError):
-        EviNoteReward(**settings)
-
-
 def test_a_known_entailment_must_be_a_probability():
     with pytest.raises(ConfigError, match=r"1\.5"):
         score(EviNoteReward(), episode("n", "Rocky"), 1.5)

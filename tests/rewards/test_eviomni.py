@@ -13,7 +13,6 @@ from sleuth.engines import open_engine
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.episodes.limits import Limits
-from sleuth.errors import ConfigError
 from sleuth.protocols.eviomni import EviOmni
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.rewards.base import Known
@@ -229,21 +228,3 @@ def test_a_real_model_probes(tiny_model: Path):
     assert [score.invalid for score in scores] == ["", ""]
     assert scores == reward.score(trajectories, engine)
     assert scores[1] == reward.score(trajectories[1:], engine)[0]
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"outputs": ()},
-        {"outputs": ("full", "full")},
-        {"outputs": ("answer",)},
-        {"tau": 0},
-        {"gamma": -1},
-        {"omega": 1.1},
-        {"probe_tokens": 0},
-        {"length_weight": math.nan},
-    ],
-)
-def test_bad_settings(settings: dict[str, Any]):
-    with pytest.raises(ConfigError):
-        EviOmniReward(instruction=INSTRUCTION, **settings)

@@ -225,14 +225,6 @@ def test_sampling_reaches_the_engine_with_the_protocols_stops():
     assert given == [Sampling(33, 0.7, 0.9, ("</search>", "</answer>"))]
 
 
-@pytest.mark.parametrize(
-    "limits", [{"max_steps": 0}, {"top_k": 0}, {"max_new_tokens": 5000}, {"max_context": -1}]
-)
-def test_limits_out_of_range(limits: dict[str, int]):
-    with pytest.raises(ConfigError):
-        Limits(**limits)
-
-
 def test_samples_and_width_must_be_positive():
     world = World(PROTOCOL, ScriptedEngine([]), Shelf(), Limits())
     assert roll_out([], world) == []

@@ -1,5 +1,4 @@
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
@@ -7,13 +6,12 @@ import torch
 from sleuth.errors import TrainingError
 from sleuth.training.policy import Policy
 from sleuth.training.runs.best import BestCheckpoint
+from support import toy
 
 
 @pytest.fixture
-def policy(toy: ModuleType) -> Policy:
-    """A random two-layer Llama."""
-    fresh: Policy = toy.new_learner()[0]
-    return fresh
+def policy() -> Policy:
+    return toy.new_learner()[0]
 
 
 def shift(policy: Policy, by: float) -> None:

@@ -3,7 +3,6 @@
 import random
 import signal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from sleuth.training.runs.checkpoint import (
     restore_random,
     save_checkpoint,
 )
+from support import toy
 
 
 def save(folder: Path, step: int, keep: int = 2) -> Path:
@@ -87,7 +87,7 @@ def test_a_damaged_later_one_never_pushes_out_a_good_one(tmp_path: Path) -> None
     ],
 )
 def test_a_kill_at_any_point_leaves_a_complete_checkpoint(
-    toy: Any, tmp_path: Path, point: str, count: int, expected: int
+    tmp_path: Path, point: str, count: int, expected: int
 ) -> None:
     save(tmp_path, 1)
 

@@ -5,7 +5,6 @@ is shown a colour if it searched for the letter, and writes one token as its ans
 evidence, half for the right answer with its evidence.
 """
 
-import io
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +13,6 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-import torch
-from rich.console import Console
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.algorithms.rejection import RejectionSampling
@@ -37,6 +32,7 @@ from sleuth.training.policy import Policy
 from sleuth.training.runs.log import RunLog
 from sleuth.training.update.gradients import compute_logprobs
 from sleuth.types import Hit, Passage, Question, Score, Segment, Trajectory
+from support import toy
 
 LETTERS, COLOURS = "abc", "xyz"
 QUESTIONS = [
@@ -112,29 +108,14 @@ class Negated(GRPO):
         return [replace(s, weights=tuple(-w for w in s.weights)) for s in super().signals(groups, companion)]
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
-    vocabulary = {c: i for i, c in enumerate([*LETTERS, *COLOURS, "?", "\n", "<eos>"])}
-    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="?"))
-    raw.pre_tokenizer = pre_tokenizers.Split("", "isolated")
-    raw.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<eos>", unk_token="?")
+TOKENIZER = toy.tokenizer((*LETTERS, *COLOURS, "?", "\n", "<eos>"), unknown="?")
 
 
 def learner(seed: int) -> tuple[Policy, TransformersEngine]:
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=9,
-        hidden_size=192,
-        intermediate_size=512,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=32,
-        bos_token_id=None,
-        eos_token_id=8,
-    )
-    module, hf = LlamaForCausalLM(config), tokenizer()
-    return Policy(module, hf, precision="float32"), TransformersEngine(module, hf)
+    sizes = {"vocab_size": 9, "hidden_size": 192, "intermediate_size": 512, "max_position_embeddings": 32}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 4}
+    module = toy.model(seed, **sizes, **heads, tie_word_embeddings=False, eos_token_id=8)
+    return Policy(module, TOKENIZER, precision="float32"), TransformersEngine(module, TOKENIZER)
 
 
 def run(
@@ -145,7 +126,7 @@ def run(
     scale = replace(PLAN, seed=seed, **plan)
     world = World(TwoTurns(), engine, Colours(), Limits.of(scale))
     parts = Parts(QUESTIONS, world, reward or Evidence(), algorithm)
-    with RunLog(folder, console=Console(file=io.StringIO())) as log:
+    with RunLog(folder, console=toy.quiet()) as log:
         train(policy, parts, scale, log)
     run.trained = policy  # type: ignore[attr-defined]
     column = "reward/true"
@@ -185,7 +166,7 @@ def shown_logprob(policy: Policy) -> float:
     """Mean log-probability of the colours that the world writes, under the policy."""
     found = []
     for letter, colour in zip(LETTERS, COLOURS, strict=True):
-        codes = tokenizer().encode(f"{letter}\n\n{letter}{colour}")
+        codes = TOKENIZER.encode(f"{letter}\n\n{letter}{colour}")
         segments = (Segment("prompt", "", tuple(codes[:-1])), Segment("policy", "", (codes[-1],)))
         found.append(Trajectory(QUESTIONS[0], segments))
     return fmean(float(values.sum()) for values in compute_logprobs(policy, found))
@@ -198,12 +179,12 @@ def test_without_the_mask_the_policy_learns_to_write_results(
     run(tmp_path / "masked", algorithm, **plan)
     masked = shown_logprob(run.trained)  # type: ignore[attr-defined]
 
-    def unmasked(self: Record, text: str, hits: Sequence[Hit] = ()) -> None:
-        reply(self, text, hits)
+    def unmasked(self: Record, *shown: Any) -> None:
+        append(self, *shown)
         self.segments[-1] = replace(self.segments[-1], author="policy")
 
-    reply = Record.reply
-    monkeypatch.setattr(Record, "reply", unmasked)
+    append = Record._append
+    monkeypatch.setattr(Record, "_append", unmasked)
     monkeypatch.setattr(Record, "turns", property(lambda self: [s.text for s in self.segments[1::2]]))
     run(tmp_path / "unmasked", algorithm, **plan)
     assert shown_logprob(run.trained) > masked + 1.0  # type: ignore[attr-defined]

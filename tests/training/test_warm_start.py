@@ -1,19 +1,18 @@
 """Supervised fine-tuning on the toy: it fits, it resumes exactly, and it refuses emptiness."""
 
-import io
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from rich.console import Console
 
 from sleuth.errors import TrainingError
 from sleuth.training.runs.log import RunLog
 from sleuth.training.warm_start import warm_start
 from sleuth.types import Question, Segment, Trajectory
+from support import toy
+from support.toy import rows, timeless, weights
 
 pytestmark = pytest.mark.usefixtures("one_thread")  # bitwise equal sums need a fixed split of the work
 
@@ -30,27 +29,16 @@ def gold(count: int = 10) -> list[Trajectory]:
     ]
 
 
-def run(toy: Any, folder: Path, trajectories: list[Trajectory], seed: int = 0, **options: Any) -> Any:
+def run(folder: Path, trajectories: list[Trajectory], seed: int = 0, **options: Any) -> Any:
     plan = {name: options.pop(name) for name in list(options) if name in toy.PLAN.__dataclass_fields__}
     scale = replace(toy.PLAN, **{"warm_start_epochs": 3, "warm_start_batch": 4, "warm_start_lr": 1e-2} | plan)
     policy, _ = toy.new_learner(seed)
-    with RunLog(folder, console=Console(file=io.StringIO())) as log:
+    with RunLog(folder, console=toy.quiet()) as log:
         return warm_start(policy, trajectories, scale, log, **options), policy
 
 
-def rows(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "metrics.jsonl").read_text().splitlines()
-    return [{k: v for k, v in json.loads(line).items() if not k.startswith("time/")} for line in lines]
-
-
-def same(one: Any, other: Any) -> bool:
-    """Whether two policies have equal weights."""
-    pairs = zip(one.trainable_parameters(), other.trainable_parameters(), strict=True)
-    return all(torch.equal(a, b) for a, b in pairs)
-
-
-def test_it_fits_the_demonstrations(toy: Any, tmp_path: Path) -> None:
-    result, _ = run(toy, tmp_path, gold(), warm_start_epochs=20)
+def test_it_fits_the_demonstrations(tmp_path: Path) -> None:
+    result, _ = run(tmp_path, gold(), warm_start_epochs=20)
     assert (result.steps, result.stopped) == (60, "done")  # ⌈10 / 4⌉ · 20
     found = rows(tmp_path)
     assert [row["step"] for row in found] == list(range(1, 61))
@@ -60,44 +48,44 @@ def test_it_fits_the_demonstrations(toy: Any, tmp_path: Path) -> None:
     assert found[-1]["update/epoch"] == 20
 
 
-def test_a_stopped_warm_start_continues_with_the_identical_rows(toy: Any, tmp_path: Path) -> None:
-    _, whole = run(toy, tmp_path / "whole", gold())
-    first, _ = run(toy, tmp_path / "cut", gold(), stop=lambda: len(rows(tmp_path / "cut")) >= 5)
+def test_a_stopped_warm_start_continues_with_the_identical_rows(tmp_path: Path) -> None:
+    _, whole = run(tmp_path / "whole", gold())
+    first, _ = run(tmp_path / "cut", gold(), stop=lambda: len(rows(tmp_path / "cut")) >= 5)
     assert (first.steps, first.stopped) == (5, "interrupted")
-    second, resumed = run(toy, tmp_path / "cut", gold(), seed=1)
+    second, resumed = run(tmp_path / "cut", gold(), seed=1)
     assert second.steps == 9
-    assert rows(tmp_path / "cut") == rows(tmp_path / "whole")
-    assert same(whole, resumed)
+    assert timeless(tmp_path / "cut") == timeless(tmp_path / "whole")
+    assert torch.equal(weights(whole), weights(resumed))
 
 
-def test_a_complete_one_only_gives_its_weights_back(toy: Any, tmp_path: Path) -> None:
-    _, whole = run(toy, tmp_path, gold())
-    result, again = run(toy, tmp_path, gold(), seed=1)
+def test_a_complete_one_only_gives_its_weights_back(tmp_path: Path) -> None:
+    _, whole = run(tmp_path, gold())
+    result, again = run(tmp_path, gold(), seed=1)
     assert (result.steps, result.figures) == (9, {})
-    assert same(whole, again)
+    assert torch.equal(weights(whole), weights(again))
     assert len(list((tmp_path / "checkpoints" / "warm_start").iterdir())) == 1
 
 
-def test_no_epochs_change_nothing(toy: Any, tmp_path: Path) -> None:
-    result, policy = run(toy, tmp_path, gold(), warm_start_epochs=0)
+def test_no_epochs_change_nothing(tmp_path: Path) -> None:
+    result, policy = run(tmp_path, gold(), warm_start_epochs=0)
     assert (result.steps, result.stopped) == (0, "done")
-    assert same(toy.new_learner()[0], policy)
+    assert torch.equal(weights(toy.new_learner()[0]), weights(policy))
 
 
-def test_empty_and_faulted_demonstrations_are_left_out(toy: Any, tmp_path: Path) -> None:
+def test_empty_and_faulted_demonstrations_are_left_out(tmp_path: Path) -> None:
     empty = Trajectory(
         Question("e", "x", ("y",)), (Segment("prompt", "p", (1, 2)), Segment("policy", "", ()))
     )
     faulted = replace(gold(1)[0], fault="retriever down")
     with pytest.raises(TrainingError, match="no demonstrations"):
-        run(toy, tmp_path, [])
+        run(tmp_path, [])
     with pytest.raises(TrainingError, match="no demonstrations"):
-        run(toy, tmp_path, [empty, faulted])
-    result, _ = run(toy, tmp_path, [empty, *gold(3), faulted], warm_start_epochs=1)
+        run(tmp_path, [empty, faulted])
+    result, _ = run(tmp_path, [empty, *gold(3), faulted], warm_start_epochs=1)
     assert result.steps == 1
 
 
-def test_other_demonstrations_do_not_continue_a_run(toy: Any, tmp_path: Path) -> None:
-    run(toy, tmp_path, gold())
+def test_other_demonstrations_do_not_continue_a_run(tmp_path: Path) -> None:
+    run(tmp_path, gold())
     with pytest.raises(TrainingError, match="demonstrations"):
-        run(toy, tmp_path, gold(9) + gold(1))
+        run(tmp_path, gold(9) + gold(1))

@@ -160,22 +160,25 @@ class Record:
         kept = [neutral_hit(hit) for hit in hits]
         room = self._room(self.limits.max_passage_tokens)
         encode = self.engine.tokenizer.encode
-        while len(encode(render(kept))) > room and len(kept) > 1:
+        while len(tokens := encode(text := render(kept))) > room and len(kept) > 1:
             kept.pop()
-        if kept and len(encode(render(kept))) > room:
+        if kept and len(tokens) > room:
             kept = self._cut(kept[0], room, render)
+            tokens = encode(text := render(kept))
         self.shown.append(tuple(kept))
-        self.reply(render(kept), kept)
+        if text:
+            self._append(text, tokens, kept)
 
-    def reply(self, text: str, hits: Sequence[Hit] = ()) -> None:
+    def reply(self, text: str) -> None:
         """Append text of the environment, if any; without room for another turn the episode ends."""
-        if not text:
-            return
-        tokens = self.engine.tokenizer.encode(text)
+        if text:
+            self._append(text, self.engine.tokenizer.encode(text))
+
+    def _append(self, text: str, tokens: Sequence[int], hits: Sequence[Hit] = ()) -> None:
         if len(tokens) > self._room(len(tokens)):
             self.ending = "context"
-            return
-        self.segments.append(Segment("world", text, tuple(tokens), hits=tuple(hits)))
+        else:
+            self.segments.append(Segment("world", text, tuple(tokens), hits=tuple(hits)))
 
     def end(self, ending: Ending = "steps") -> None:
         """End the episode, unless it has ended already."""

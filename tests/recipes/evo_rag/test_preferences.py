@@ -1,12 +1,9 @@
 """DPO and the preference model on a small policy: §3.3 and §3.4."""
 
-import io
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
-from rich.console import Console
 
 from sleuth.errors import TrainingError
 from sleuth.recipes.evo_rag.dpo import DPO, log_sigmoid, signals_of
@@ -22,6 +19,8 @@ from sleuth.training.update.gradients import compute_logprobs
 from sleuth.training.update.optimiser import Optimiser, Schedule
 from sleuth.training.update.spend import Arithmetic, spend
 from sleuth.types import Action, Question, Score, Segment, Trajectory
+from support import toy
+from support.toy import weights
 
 
 def turn(*written: int, context: tuple[int, ...] = (1, 2, 3)) -> Trajectory:
@@ -33,15 +32,13 @@ PAIRS = [Pair(turn(4, 5), turn(6, 7, 8), 1.0), Pair(turn(5, context=(9, 1)), tur
 
 
 @pytest.fixture
-def policy(toy: ModuleType) -> Policy:
-    """A random two-layer Llama."""
-    fresh: Policy = toy.new_learner()[0]
-    return fresh
+def policy() -> Policy:
+    return toy.new_learner()[0]
 
 
 def epoch(folder: Path, policy: Policy, algorithm: DPO, tokens: int = 64) -> dict[str, float]:
     optimiser = Optimiser(policy.trainable_parameters(), Schedule(3e-3, 1))
-    with RunLog(folder, console=Console(file=io.StringIO())) as log:
+    with RunLog(folder, console=toy.quiet()) as log:
         state = TrainingState(policy, optimiser, folder / "state", {})
         phase = Phase("test", 1, 0, log, state, lambda: False, Budget(None))
         signals = signals_of([(pair.chosen, pair.rejected) for pair in PAIRS])
@@ -54,13 +51,9 @@ def margins(policy: Policy) -> list[float]:
     return [a - b for a, b in zip(sums[::2], sums[1::2], strict=True)]
 
 
-def weights(policy: Policy) -> torch.Tensor:
-    return torch.cat([p.detach().flatten() for p in policy.trainable_parameters()])
-
-
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("reference_free", [True, False])
-def test_an_epoch_widens_the_margins(tmp_path: Path, toy: ModuleType, reference_free: bool, precision: str):
+def test_an_epoch_widens_the_margins(tmp_path: Path, reference_free: bool, precision: str):
     policy, _ = toy.new_learner(precision=precision)
     policy.freeze_reference()
     before = margins(policy)
@@ -76,7 +69,7 @@ def test_batches_are_optimiser_steps(tmp_path: Path, policy: Policy):
     assert epoch(tmp_path, policy, DPO(reference_free=True, update_pairs=1))["update/made"] == 2.0
 
 
-def updates(toy: ModuleType, folder: Path, precision: str) -> list[torch.Tensor]:
+def updates(folder: Path, precision: str) -> list[torch.Tensor]:
     """Change of the weights by one epoch, with micro-batches of one row and of all rows."""
     changes = []
     for tokens in (1, 64):
@@ -87,12 +80,12 @@ def updates(toy: ModuleType, folder: Path, precision: str) -> list[torch.Tensor]
     return changes
 
 
-def test_micro_batches_change_nothing(tmp_path: Path, toy: ModuleType):
-    assert torch.allclose(*updates(toy, tmp_path, "float32"), atol=2e-4)
+def test_micro_batches_change_nothing(tmp_path: Path):
+    assert torch.allclose(*updates(tmp_path, "float32"), atol=2e-4)
 
 
-def test_micro_batches_in_bfloat16_update_in_one_direction(tmp_path: Path, toy: ModuleType):
-    assert float(torch.cosine_similarity(*updates(toy, tmp_path, "bfloat16"), dim=0)) > 0.98
+def test_micro_batches_in_bfloat16_update_in_one_direction(tmp_path: Path):
+    assert float(torch.cosine_similarity(*updates(tmp_path, "bfloat16"), dim=0)) > 0.98
 
 
 def model_of(policy: Policy, tokens: int = 64, seed: int = 0) -> PreferenceModel:

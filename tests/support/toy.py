@@ -7,6 +7,7 @@ with SIGKILL at the COUNT-th call of POINT ("module:name") and started again.
 
 import importlib
 import io
+import json
 import os
 import signal
 import sys
@@ -107,32 +108,23 @@ def lateness(trajectory: Trajectory) -> float:
     return sum(places) / max(1, len(places))
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
-    """One token per letter, and <eos>."""
-    vocabulary = {letter: i for i, letter in enumerate(LETTERS)} | {"\n": 16, "<unk>": 17, "<eos>": 18}
-    raw = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+def tokenizer(
+    pieces: Sequence[str] = (*LETTERS, "\n", "<unk>", "<eos>"), unknown: str = "<unk>"
+) -> PreTrainedTokenizerFast:
+    """One token per character; the last piece ends a text."""
+    raw = Tokenizer(models.WordLevel({piece: i for i, piece in enumerate(pieces)}, unk_token=unknown))
     raw.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     raw.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(tokenizer_object=raw, eos_token="<eos>", unk_token="<unk>")
+    return PreTrainedTokenizerFast(tokenizer_object=raw, eos_token=pieces[-1], unk_token=unknown)
 
 
-def model(seed: int = 0) -> LlamaForCausalLM:
+def model(seed: int = 0, **changes: Any) -> LlamaForCausalLM:
     """A random Llama of two layers and 32 dimensions, embeddings tied as in SmolLM2."""
+    sizes = {"vocab_size": 19, "hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 64}
+    layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+    tokens = {"tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": 18}
     torch.manual_seed(seed)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=19,
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=64,
-            tie_word_embeddings=True,
-            bos_token_id=None,
-            eos_token_id=18,
-        )
-    )
+    return LlamaForCausalLM(LlamaConfig(**(sizes | layers | tokens | changes)))
 
 
 def parts(
@@ -151,6 +143,32 @@ def new_learner(seed: int = 0, precision: str = "float32") -> tuple[Policy, Tran
     return policy, TransformersEngine(module, hf, autocast=policy.autocast_dtype)
 
 
+def quiet() -> Console:
+    """A console that keeps its lines; see `shown`."""
+    return Console(file=io.StringIO(), width=200)
+
+
+def shown(console: Console) -> str:
+    """What a quiet console was given so far."""
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    return text
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """The rows of metrics.jsonl."""
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def timeless(folder: Path) -> list[dict[str, Any]]:
+    """The rows without the times, which differ between equal runs."""
+    return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in rows(folder)]
+
+
+def weights(policy: Policy) -> torch.Tensor:
+    """A copy of all trained weights, as one row."""
+    return torch.cat([parameter.detach().flatten() for parameter in policy.trainable_parameters()])
+
+
 def run(
     folder: Path,
     *,
@@ -165,7 +183,7 @@ def run(
     scale = replace(PLAN, **plan)
     chosen = setup or parts()
     world = replace(chosen.world, engine=engine, limits=Limits.of(scale))
-    with RunLog(folder, console=console or Console(file=io.StringIO())) as log:
+    with RunLog(folder, console=console or quiet()) as log:
         return train(policy, replace(chosen, world=world), scale, log, **options)
 
 
