@@ -25,14 +25,15 @@ def test_text_is_stripped_and_the_first_name_present_counts():
         (None, "missing"),
         ("", "empty"),
         (" \n", "empty"),
-        (3, "not 3"),
         (True, "not True"),
+        (["x" * 1000], "must be text, not"),
         ("a\ud800", "surrogate"),
     ],
 )
 def test_values_that_are_not_text_are_refused(value: object, reason: str):
-    with pytest.raises(FieldError, match=reason):
+    with pytest.raises(FieldError, match=reason) as caught:
         as_text(value, "question")
+    assert len(str(caught.value)) < 100
 
 
 def test_ids_are_text_or_whole_numbers():
@@ -61,9 +62,3 @@ def test_flags_and_records():
         flag_in({"f": 1}, "f", default=True)
     with pytest.raises(FieldError, match="must be an object"):
         as_record([], "record")
-
-
-def test_a_long_value_is_shown_short():
-    with pytest.raises(FieldError) as caught:
-        as_text(["x" * 1000], "a")
-    assert len(str(caught.value)) < 100

@@ -23,20 +23,11 @@ def test_array_object_and_lines_under_the_name_json(tmp_path: Path):
     assert rows(path, b"") == []
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b'[{"a": 1}, {"b"',
-        b"[NaN]",
-        b'[{"c": 3}] and more',
-        b'{"Data": [{"a": 1}, {"b"',
-        b"[" * 200_000,
-        b'{"a":' * 100_000,
-    ],
-)
-def test_a_damaged_array_is_refused_as_a_whole(tmp_path: Path, data: bytes):
-    with pytest.raises(DataError, match=r"a\.json: not JSON"):
-        rows(tmp_path / "a.json", data)
+def test_a_damaged_array_is_refused_as_a_whole(tmp_path: Path):
+    damaged = (b'[{"a": 1}, {"b"', b"[NaN]", b'[{"c": 3}] and more', b'{"Data": [{"a": 1}, {"b"')
+    for data in (*damaged, b"[" * 200_000, b'{"a":' * 100_000):
+        with pytest.raises(DataError, match=r"a\.json: not JSON"):
+            rows(tmp_path / "a.json", data)
 
 
 def test_a_bad_line_costs_only_itself(tmp_path: Path):
@@ -60,7 +51,5 @@ def test_tables_name_their_columns_in_the_first_row(tmp_path: Path):
 
 
 def test_unknown_formats_name_the_known_ones(tmp_path: Path):
-    path = tmp_path / "a.yaml"
-    path.write_text("a: 1")
     with pytest.raises(DataError, match=r"unknown format '.yaml'; known: .json"):
-        list(file_rows(path))
+        rows(tmp_path / "a.yaml", b"a: 1")

@@ -59,13 +59,10 @@ def test_a_killed_measurement_is_continued(tmp_path: Path) -> None:
     assert again["all"]["mean"] == whole["all"]["mean"]
 
 
-@pytest.mark.parametrize(("samples", "temperature"), [(1, 0.8), (4, 0.0)])
-def test_one_sample_or_greedy_decoding_is_refused(tmp_path: Path, samples: int, temperature: float) -> None:
-    with pytest.raises(ConfigError, match="at least 2 samples at a temperature above 0"):
-        measure_headroom(QUESTIONS, world(sampling=Sampling(temperature=temperature)), tmp_path, samples)
-
-
-def test_another_setting_needs_another_folder(tmp_path: Path) -> None:
+def test_one_sample_greedy_decoding_and_other_settings_are_refused(tmp_path: Path) -> None:
+    for samples, temperature in ((1, 0.8), (4, 0.0)):
+        with pytest.raises(ConfigError, match="at least 2 samples at a temperature above 0"):
+            measure_headroom(QUESTIONS, world(sampling=Sampling(temperature=temperature)), tmp_path, samples)
     measure_headroom(QUESTIONS, world(), tmp_path, 2)
     with pytest.raises(ConfigError, match="other settings"):
         measure_headroom(QUESTIONS, world(), tmp_path, 3)

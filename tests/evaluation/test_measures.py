@@ -1,6 +1,7 @@
 """The figures of one episode: rankings follow EviOmni, and every figure is finite or None."""
 
 import math
+from itertools import product
 
 import pytest
 
@@ -33,9 +34,9 @@ def test_the_first_five_distinct_passages_are_ranked() -> None:
     assert (comparison["recall_at_5"], comparison["ndcg_at_5"]) == (None, None)
 
 
-@pytest.mark.parametrize("dataset", ["hotpotqa", "musique", "squad2"])
-def test_every_figure_of_an_empty_episode_has_a_label_and_is_finite_or_none(dataset: str) -> None:
-    for question in (Question("q", "?", ("x",)), Question("q", "?", (), answerable=False)):
+def test_every_figure_of_an_empty_episode_has_a_label_and_is_finite_or_none() -> None:
+    questions = Question("q", "?", ("x",)), Question("q", "?", (), answerable=False)
+    for question, dataset in product(questions, ("hotpotqa", "musique", "squad2")):
         figures = measure(Trajectory(question, ()), rules_for(dataset))
         assert set(figures) <= set(FIGURES)
         assert all(value is None or math.isfinite(value) for value in figures.values())

@@ -1,6 +1,5 @@
 """Rules that every prompted method keeps: bounds, empty turns, and passages or quotations that try to act."""
 
-
 import pytest
 
 from sleuth.episodes.protocol import AgentProtocol

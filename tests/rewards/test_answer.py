@@ -1,6 +1,5 @@
 """Edges of the answer rewards; tests/golden/test_reward_rows.py has the cases of the papers' equations."""
 
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
