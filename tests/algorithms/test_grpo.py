@@ -145,7 +145,6 @@ def test_loss_on_policy_by_hand():
 def test_gradient_by_hand_and_none_on_padding():
     tokens = batch()
     GRPO(beta=0.0).loss(tokens, 2).value.backward()
-    assert tokens.logprobs_N_T.grad is not None
     assert tokens.logprobs_N_T.grad.tolist() == [[-0.25, -0.25], [1.0, 0.0]]
 
 

@@ -58,7 +58,6 @@ def test_an_absurd_token_stays_finite(estimator: str):
     value = kl_per_token(logprobs, row(0.0, -1e4, -5.0), estimator)  # type: ignore[arg-type]
     value.sum().backward()
     assert bool(value.isfinite().all())
-    assert logprobs.grad is not None
     assert bool(logprobs.grad.isfinite().all())
     assert bool(ratio(row(0.0), row(-1e4)).isfinite().all())
 
@@ -69,7 +68,6 @@ def test_ratio():
     on_policy = ratio(logprobs, None)
     close(on_policy.detach(), 1, 1)
     on_policy.sum().backward()
-    assert logprobs.grad is not None
     close(logprobs.grad, 1, 1)
 
 
@@ -84,7 +82,6 @@ def test_clipped_surrogate():
 def test_a_clipped_token_has_no_gradient():
     logprobs = torch.tensor([[0.5, 0.1, -0.5]], requires_grad=True)
     clipped_surrogate(ratio(logprobs, row(0, 0, 0)), row(1, 1, -1), 0.2).sum().backward()
-    assert logprobs.grad is not None
     close(logprobs.grad, 0, -math.exp(0.1), 0)
 
 
@@ -103,7 +100,6 @@ def test_empty_masks_and_poisoned_padding_give_zero(how: str):
     total = aggregate(values, nothing, how, 1.0)  # type: ignore[arg-type]
     total.backward()
     assert float(total.detach()) == 0.0
-    assert values.grad is not None
     assert values.grad.tolist() == [[0, 0], [0, 0]]
     assert masked_mean(values.detach(), nothing) == 0.0
     assert float(aggregate(torch.zeros(0, 0), torch.zeros(0, 0, dtype=torch.bool), how, 1.0)) == 0.0  # type: ignore[arg-type]

@@ -13,7 +13,6 @@ import torch
 
 from sleuth.concurrency import run
 from sleuth.engines.base import Completion, Request, Sampling
-from sleuth.engines.lanes import TURNS, Lanes, Ticket
 from sleuth.engines.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
 from support.models import LLAMA, TOKENIZER
@@ -58,7 +57,6 @@ def play(engine: TransformersEngine, order: Sequence[int] = range(COUNT)) -> dic
 def decoders(engine: TransformersEngine) -> list[SlotDecoder]:
     """The engine's decoders; it opens them at its first call."""
     engine.generate([], SAMPLING)
-    assert engine._lanes is not None
     return [lane.decoder for lane in engine._lanes.lanes]  # type: ignore[misc]
 
 
@@ -113,34 +111,11 @@ def test_the_next_turn_is_decoded_where_its_prefix_is_cached(
     engine: TransformersEngine, threads: int
 ) -> None:
     play(engine)
-    assert engine._lanes is not None
     for key in range(COUNT):
         holders = [
             d for d in decoders(engine) if any(held[: 20 + key] == prompt(key) for held in d.cache.tokens)
         ]
         assert len(holders) == 1
-
-
-def turns(count: int) -> list[Ticket]:
-    return [Ticket(Request([key]), SAMPLING, 99, lambda tokens: "") for key in range(count)]
-
-
-class Idle:
-    """A decoder that is never run."""
-
-    def run(self, take: Any, give: Any) -> None: ...
-
-    def clear(self) -> None: ...
-
-
-@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 50])
-def test_neighbours_stay_together(count: int) -> None:
-    lanes = Lanes([Idle(), Idle(), Idle()], 0, torch.no_grad, torch.no_grad)
-    asked = turns(count)
-    shares = [share for _, share in lanes._divide(asked)]
-    assert [turn for share in shares for turn in share] == asked
-    assert len(shares) == max(1, min(3, count // TURNS))
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 def test_calls_with_other_settings_share_the_batch(engine: TransformersEngine) -> None:
@@ -181,7 +156,6 @@ def test_a_cancelled_call_frees_its_slot(engine: TransformersEngine) -> None:
         await asyncio.gather(task, return_exceptions=True)
 
     run(cancelled())
-    assert engine._lanes is not None
     engine._lanes.wait_until_idle()
     assert 0 < len(passes) < 60
     assert not any(lane.unfinished for lane in engine._lanes.lanes)
@@ -198,7 +172,6 @@ def test_an_interrupt_stops_every_lane_at_its_next_step(engine: TransformersEngi
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, before)
-    assert engine._lanes is not None
     engine._lanes.wait_until_idle()
     assert len(set(passes)) > 1
     assert len(passes) < 200
@@ -219,7 +192,6 @@ def test_lanes_compute_without_gradients_and_restore_training_mode(
         decoder.forward = forward
     engine.model.train()
     play(engine)
-    assert engine._lanes is not None
     engine._lanes.wait_until_idle()
     assert len(modes) > 1
     assert not any(enabled for _, enabled in modes)
@@ -246,7 +218,6 @@ def test_tickets_of_a_closed_event_loop_are_dropped(engine: TransformersEngine) 
     loop = asyncio.new_event_loop()
     turn = engine._turn(Request(prompt(0)), SAMPLING, loop)
     loop.close()
-    assert engine._lanes is not None
     engine._lanes.submit([turn])
     engine._lanes.wait_until_idle()
     assert len(play(engine)) == COUNT

@@ -5,18 +5,18 @@ from hypothesis import strategies as st
 from sleuth.engines.lookup import WIDTHS, Lookup, best_width
 
 
-def test_guesses_what_followed_the_last_two_tokens_the_last_time():
-    assert Lookup([1, 2, 7, 8, 9, 1, 2, 5, 6, 1, 2]).guess(3) == [5, 6, 1]
-
-
-def test_no_guess_where_the_last_two_tokens_are_new():
-    assert Lookup([1, 2, 3, 1, 3]).guess(4) == []
-    assert Lookup([]).guess(4) == []
-
-
-def test_a_repetition_is_continued():
-    assert Lookup([9, 4, 5, 4, 5]).guess(5) == [4, 5, 4, 5, 4]
-    assert Lookup([7, 7, 7]).guess(3) == [7, 7, 7]
+@pytest.mark.parametrize(
+    ("context", "most", "guess"),
+    [
+        ([1, 2, 7, 8, 9, 1, 2, 5, 6, 1, 2], 3, [5, 6, 1]),  # what followed the last time
+        ([1, 2, 3, 1, 3], 4, []),  # the last two tokens are new
+        ([], 4, []),
+        ([9, 4, 5, 4, 5], 5, [4, 5, 4, 5, 4]),  # a repetition is continued
+        ([7, 7, 7], 3, [7, 7, 7]),
+    ],
+)
+def test_guesses_what_followed_the_last_two_tokens(context: list[int], most: int, guess: list[int]):
+    assert Lookup(context).guess(most) == guess
 
 
 def test_tokens_written_later_are_found_too():

@@ -1,11 +1,5 @@
-"""EviNote-RAG's recipes: another judge, rows with their own entailment, demonstrations with marks."""
+"""EviNote-RAG's recipes: another judge, demonstrations with marks."""
 
-import json
-from pathlib import Path
-
-import pytest
-
-from sleuth.cli import main
 from sleuth.protocols.demonstration import write_turn
 from sleuth.recipes import load_recipe
 from sleuth.recipes.evinote_rag import SCRIPT
@@ -20,25 +14,6 @@ def test_the_judge_can_be_swapped_from_the_command_line():
     assert type(recipe.reward.judge).__name__ == "SmallJudge"  # type: ignore[attr-defined]
 
 
-def test_reward_needs_no_model_where_entailment_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    row = {
-        "question": "Who won?",
-        "answers": ["Rocky"],
-        "segments": [
-            {"by": "model", "text": "<search>who won</search>"},
-            {"by": "environment", "text": "<information>Doc 1(Title: a) b</information>"},
-            {"by": "model", "text": "<summary>* Rocky won.</summary><answer>Rocky</answer>"},
-        ],
-        "entailment": 0.25,
-    }
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(row) + "\n")
-    assert main(["reward", "evinote-rag", "--input", str(path), "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["total"] == 1.25
-    assert result["parts"] == {"answer": 1.0, "entailment": 0.25, "format": 1.0, "notes": 0.0}
-
-
 def test_demonstrations_write_both_marks_and_obey_the_grammar():
     passages = [Passage("a", "Rocky", "Rocky won in 1976."), Passage("b", "Year", "It was held in 1977.")]
     hops = (Hop("who won", "a", "1976", "the winner"), Hop("year held", "b", "1977", "the year"))
@@ -47,7 +22,6 @@ def test_demonstrations_write_both_marks_and_obey_the_grammar():
     rows = []
     for turn in range(3):
         text = write_turn(SCRIPT, "summary", question, shown)
-        assert text is not None
         rows.append(("model", text))
         if turn < 2:
             rows.append(("environment", "<information>x</information>"))

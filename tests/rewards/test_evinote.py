@@ -29,9 +29,19 @@ class FixedJudge(Judge):
         return [next((v for text, v in self.verdicts if text in claim), 0.5) for _, claim in pairs]
 
 
-class BrokenJudge(Judge):
+@dataclass(frozen=True)
+class Garbled(Judge):
+    """Answers whatever it was made with."""
+
+    answer: Any
+
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        raise JudgeError("the judge is away")
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer  # type: ignore[no-any-return]
+
+
+BROKEN = Garbled(JudgeError("the judge is away"))
 
 
 def episode(note: str | None, answer: str | None, seed: int = 0, question: Question = QUESTION) -> Trajectory:
@@ -83,7 +93,7 @@ def test_the_claim_is_filled_in_one_pass():
 
 
 def test_a_judge_that_fails_spoils_only_what_needed_it():
-    reward = EviNoteReward(judge=BrokenJudge())
+    reward = EviNoteReward(judge=BROKEN)
     right, wrong = reward.score([episode("Rocky won.", "Rocky"), episode("Rocky won.", "Network")])
     assert right.invalid == "the judge is away"
     assert (wrong.invalid, wrong.total) == ("", 0.0)
@@ -94,7 +104,7 @@ def test_no_judge_at_all_is_invalid_with_the_setting_named():
 
 
 def test_a_blank_note_and_a_question_without_golds_are_not_judged():
-    reward = EviNoteReward(judge=BrokenJudge())
+    reward = EviNoteReward(judge=BROKEN)
     assert score(reward, episode("  ", "Rocky")).total == 1.0
     assert score(reward, episode("n", "x", question=Question("q", "?", (), answerable=False))).total == 0.0
 
@@ -170,18 +180,6 @@ def test_the_stochastic_reward_depends_on_the_seed_and_pays_a_third():
 def test_a_known_entailment_must_be_a_probability():
     with pytest.raises(ConfigError, match=r"1\.5"):
         score(EviNoteReward(), episode("n", "Rocky"), 1.5)
-
-
-@dataclass(frozen=True)
-class Garbled(Judge):
-    """Answers whatever it was made with."""
-
-    answer: Any
-
-    def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ def test_a_checkpoint_round_trips(tmp_path: Path) -> None:
     weights = {"a": torch.randn(2, 3), "half": torch.randn(4).bfloat16(), "count": torch.tensor(7)}
     save_checkpoint(tmp_path, 12, {"policy": weights}, {"lr": 0.1 + 0.2, "name": "é"})
     loaded = latest_checkpoint(tmp_path)
-    assert loaded is not None
     assert loaded.step == 12
     assert loaded.scalars == {"lr": 0.1 + 0.2, "name": "é"}
     assert loaded.tensors["policy"].keys() == weights.keys()
@@ -62,7 +61,6 @@ def test_a_damaged_checkpoint_is_skipped_with_a_line(tmp_path: Path, damage: str
         (newest / MANIFEST).write_text('{"scalars' if damage == "torn manifest" else "{}")
     lines: list[str] = []
     loaded = latest_checkpoint(tmp_path, lines.append)
-    assert loaded is not None
     assert loaded.step == 1
     assert len(lines) == 1
     assert "step-000002" in lines[0]
@@ -98,7 +96,6 @@ def test_a_kill_at_any_point_leaves_a_complete_checkpoint(
     assert toy.in_child(killed) == -signal.SIGKILL
     lines: list[str] = []
     loaded = latest_checkpoint(tmp_path, lines.append)
-    assert loaded is not None
     assert (loaded.step, lines) == (expected, [])
     save(tmp_path, 3, keep=1)
     assert [p.name for p in tmp_path.iterdir()] == ["step-000003"]
@@ -121,6 +118,5 @@ def test_restored_random_generators_draw_the_same_numbers(tmp_path: Path) -> Non
 
     expected = draw()
     loaded = latest_checkpoint(tmp_path)
-    assert loaded is not None
     restore_random(loaded.scalars["random"])
     assert draw() == expected

@@ -37,7 +37,6 @@ def test_by_hand() -> None:
 
 def test_the_likely_work_shares_prompts() -> None:
     got = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1000, 1e6), Length(30, 50)).likely
-    assert got is not None
     assert got.rollouts == 10 * 2 * (30 + 4 * 50)
     assert got.updates == got.rollouts + 5 * 2 * 80
     assert got.hours == pytest.approx((2 * 4600 + 6 * 5400) * 1000 / 0.5e6 / 3600)

@@ -1,12 +1,11 @@
 """metrics.jsonl holds each step once, the folder has one writer, and sinks get finite numbers."""
 
-import io
-import json
 import os
 import subprocess
 import sys
 import types
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,7 @@ from sleuth.errors import BusyError, ConfigError, TrainingError
 from sleuth.training import SINKS
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.sinks import Sink, open_sink
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-
-
-def quiet() -> Console:
-    return Console(file=io.StringIO())
+from support.toy import quiet, rows, shown
 
 
 def test_a_resumed_phase_cuts_only_its_own_later_rows(tmp_path: Path) -> None:
@@ -62,7 +54,6 @@ def test_a_second_writer_is_refused_with_the_id_of_the_first(tmp_path: Path) -> 
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert other.stdout is not None
     assert other.stdout.readline() == "open\n"
     with pytest.raises(BusyError, match=f"process {other.pid}"):
         RunLog(tmp_path, console=quiet())
@@ -71,7 +62,7 @@ def test_a_second_writer_is_refused_with_the_id_of_the_first(tmp_path: Path) -> 
     console = quiet()
     with RunLog(tmp_path, console=console) as log:
         assert (log.folder / ".lock").read_text() == str(os.getpid())
-        assert f"process {other.pid} ended without closing" in console.file.getvalue()  # type: ignore[attr-defined]
+        assert f"process {other.pid} ended without closing" in shown(console)
     console = quiet()
     with RunLog(tmp_path, console=console):
         assert console.file.getvalue() == ""  # type: ignore[attr-defined]
@@ -140,10 +131,9 @@ def test_plain_lines_off_a_terminal_and_brackets_are_text(tmp_path: Path) -> Non
         log.activity("rolling out 3/8")
         log.write(1, {"reward/total": 0.25, "rollouts/valid_format": 1.0, "other/figure": 3.0})
         log.say("question [bold]x[/nothing]")
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert text.splitlines()[0].startswith("train 1/2 · reward 0.25 · valid 1 · ")
-    assert text.splitlines()[1] == "question [bold]x[/nothing]"
-    assert "rolling out" not in text
+    first, second = shown(console).splitlines()
+    assert first.startswith("train 1/2 · reward 0.25 · valid 1 · ")
+    assert second == "question [bold]x[/nothing]"
 
 
 def test_the_time_left_is_that_of_the_steps_made_here(tmp_path: Path) -> None:
@@ -152,15 +142,15 @@ def test_the_time_left_is_that_of_the_steps_made_here(tmp_path: Path) -> None:
         log.begin("train", 12, done=8)
         log._terminal._began -= 100.0
         log.write(10, {"reward/total": 0.25})  # two steps took 100 s, two are to come
-    assert console.file.getvalue().splitlines()[-1].endswith("· 1:40, 1:40 left")  # type: ignore[attr-defined]
+    assert shown(console).splitlines()[-1].endswith("· 1:40, 1:40 left")
 
 
 def test_a_terminal_shows_a_bar_with_the_activity(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    console = Console(file=StringIO(), force_terminal=True, width=120)
     with RunLog(tmp_path, console=console) as log:
         log.begin("train", 2)
         log.activity("rolling out 3/8")
-    assert "rolling out 3/8" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "rolling out 3/8" in shown(console)
 
 
 @pytest.mark.parametrize("name", ["trackio", "wandb"])

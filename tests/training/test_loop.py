@@ -185,7 +185,6 @@ def test_sigterm_saves_and_ends_cleanly(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, script, str(tmp_path), "100000"], stderr=subprocess.PIPE, text=True
     )
-    assert process.stderr is not None
     assert process.stderr.readline().startswith("train 1/")
     process.send_signal(signal.SIGTERM)
     lines = process.communicate(timeout=60)[1].splitlines()

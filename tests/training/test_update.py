@@ -1,23 +1,11 @@
 """The shared prefix changes cost, never gradients."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    Gemma2Config,
-    Gemma2ForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MambaConfig,
-    MambaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
+import transformers
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.algorithms.sft import SFT
@@ -35,18 +23,14 @@ TINY = {
     "num_key_value_heads": 2,
     "max_position_embeddings": 256,
 }
-FAMILIES = {
-    "llama": (LlamaConfig, LlamaForCausalLM),
-    "qwen2": (Qwen2Config, Qwen2ForCausalLM),
-    "qwen3": (Qwen3Config, Qwen3ForCausalLM),
-}
+FAMILIES: dict[str, dict[str, Any]] = {"Llama": {}, "Qwen2": {}, "Qwen3": {"head_dim": 8}}
 
 
-def tiny(family: str = "llama", lora_rank: int = 0) -> Policy:
+def tiny(family: str = "Llama", lora_rank: int = 0, precision: str = "float32", **changes: Any) -> Policy:
     torch.manual_seed(0)
-    config, model = FAMILIES[family]
-    extra = {"head_dim": 8} if family == "qwen3" else {}
-    return Policy(model(config(**TINY, **extra)), lora_rank=lora_rank, precision="float32")
+    config = getattr(transformers, f"{family}Config")(**TINY | FAMILIES.get(family, {}) | changes)
+    model = getattr(transformers, f"{family}ForCausalLM")(config)
+    return Policy(model, lora_rank=lora_rank, precision=precision)
 
 
 def rollout(prompt: int, turns: list[tuple[int, int]], seed: int) -> Trajectory:
@@ -81,7 +65,7 @@ def gradients(
     *,
     share_prefix: bool = True,
     **options: object,
-):  # type: ignore[no-untyped-def]
+) -> tuple[Any, torch.Tensor]:
     policy.forward.share_prefix = share_prefix
     for parameter in policy.trainable_parameters():
         parameter.grad = None
@@ -186,8 +170,7 @@ def test_idle_signals_and_empty_responses_are_not_computed():
     ("changes", "obstacle"), [({"sliding_window": 8}, "sliding"), ({"sliding_window": None}, "")]
 )
 def test_sliding_windows_are_computed_as_plain_rows(changes: dict[str, int | None], obstacle: str):
-    torch.manual_seed(0)
-    policy = Policy(MistralForCausalLM(MistralConfig(**TINY, **changes)), precision="float32")
+    policy = tiny("Mistral", **changes)
     figures, found = gradients(policy)
     assert obstacle in policy.forward.obstacle
     assert figures.shared == (0.0 if obstacle else 1.0)
@@ -208,9 +191,7 @@ def test_gradient_checkpointing_computes_plain_rows_with_the_same_gradients():
 
 
 def test_a_model_whose_cache_is_its_own_is_computed_as_plain_rows():
-    torch.manual_seed(0)
-    config = MambaConfig(vocab_size=97, hidden_size=16, num_hidden_layers=2, state_size=4)
-    policy = Policy(MambaForCausalLM(config), precision="float32")
+    policy = tiny("Mamba", hidden_size=16, state_size=4)
     figures, found = gradients(policy)
     assert policy.forward.obstacle
     assert figures.shared == 0.0
@@ -219,11 +200,8 @@ def test_a_model_whose_cache_is_its_own_is_computed_as_plain_rows():
 
 @pytest.mark.parametrize("share_prefix", [True, False])
 def test_capped_logits_are_those_of_the_whole_model(share_prefix: bool):
-    torch.manual_seed(0)
-    config = Gemma2Config(
-        **TINY, head_dim=8, final_logit_softcapping=0.05, layer_types=["full_attention"] * 2
-    )
-    policy = Policy(Gemma2ForCausalLM(config), precision="float32")
+    plain = {"head_dim": 8, "layer_types": ["full_attention"] * 2}
+    policy = tiny("Gemma2", final_logit_softcapping=0.05, **plain)
     policy.forward.share_prefix = share_prefix
     found = compute_logprobs(policy, GROUP, temperature=0.7)
     for trajectory, logprobs in zip(GROUP, found, strict=True):
@@ -255,10 +233,7 @@ def test_chunks_of_logits_change_nothing(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_bfloat16_gradients_point_the_same_way(family: str):
-    torch.manual_seed(0)
-    config, model = FAMILIES[family]
-    extra = {"head_dim": 8} if family == "qwen3" else {}
-    policy = Policy(model(config(**TINY, **extra)), precision="bfloat16")
+    policy = tiny(family, precision="bfloat16")
     assert all(p.dtype == torch.float32 for p in policy.trainable_parameters())
     figures, shared = gradients(policy)
     _, plain = gradients(policy, share_prefix=False)

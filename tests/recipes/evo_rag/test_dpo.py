@@ -83,8 +83,6 @@ def test_weighted_tokens_have_the_gradient_of_the_mean_loss(with_reference: bool
         row[: len(signal.weights)] = torch.tensor(signal.weights)
     batch = TokenBatch(through, mask, weights)
     algorithm.loss(batch, algorithm.normaliser(weighed)).value.backward()
-    assert direct.grad is not None
-    assert through.grad is not None
     assert torch.allclose(through.grad, direct.grad, atol=1e-7)
 
 

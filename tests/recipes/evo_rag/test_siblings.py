@@ -158,7 +158,6 @@ def test_only_different_actions_with_different_returns_are_a_pair(
 
 def test_one_pair_per_state_the_furthest_apart():
     pair = best_pair([candidate(v) for v in (0.5, 0.1, 0.9, 0.1001)], 0.2)
-    assert pair is not None
     assert (pair.chosen.actions[0].text, pair.rejected.actions[0].text) == ("0.9", "0.1")
     assert pair.margin == pytest.approx(0.8)
     assert best_pair([candidate(0.5), candidate(0.6)], 0.2) is None
