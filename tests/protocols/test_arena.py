@@ -130,19 +130,6 @@ def test_how_many_references_are_listed(text: str, listed: float | None):
     assert references_listed(read_transcript(PROTOCOL, QUESTION, [("model", text)])) == listed
 
 
-@pytest.mark.parametrize(
-    ("text", "decision"),
-    [
-        (GOOD, ("answer", "Oslo")),
-        ("<answer>a</answer><answer> b </answer>", ("answer", "b")),
-        ("<answer> </answer>", ("invalid", "empty <answer>")),
-        ("Oslo", ("invalid", "no <answer>")),
-    ],
-)
-def test_the_last_answer_counts(text: str, decision: tuple[str, str]):
-    assert PROTOCOL.read(text) == decision
-
-
 def test_one_turn_over_all_paragraphs_in_order():
     ((trajectory,),) = run_episodes(
         [QUESTION], protocol=PROTOCOL, engine=ScriptedEngine([GOOD]), retriever=AllGiven(), limits=LIMITS

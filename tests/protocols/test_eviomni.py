@@ -50,14 +50,6 @@ def test_grammar(text: str, fault: str):
     assert read_transcript(PROTOCOL, QUESTION, [("model", text)]).malformed == fault
 
 
-def test_the_last_section_is_what_the_turn_decides():
-    assert PROTOCOL.read(GOOD) == ("answer", "a")
-    assert EXTRACTOR.read("<reason>r</reason><extract> e </extract>") == ("answer", "e")
-    assert PROTOCOL.read("<extract>e</extract>") == ("invalid", "no <answer>")
-    assert PROTOCOL.read("<answer> </answer>") == ("invalid", "empty <answer>")
-    assert EviOmni(instruction="", sections=()).read("\nParis\nmore") == ("answer", "Paris")
-
-
 def test_a_demonstration_obeys_the_grammar():
     text = PROTOCOL.demonstrate(QUESTION, SHOWN)
     assert text == (

@@ -1,6 +1,3 @@
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sleuth.protocols.prompted.search_o1 import NOTHING, SearchO1
 from sleuth.types import Question
@@ -72,32 +69,6 @@ def test_searches_are_bounded(play):
     assert "No searches are left" not in played.contexts[2]
     assert played.contexts[4].endswith("No searches are left: finish with the answer.")
     assert play(SearchO1(max_searches=0), [search("x")], question=QUESTION).kinds == ["invalid"]
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "body"),
-    [
-        (search("capital of\n Peru"), "search", "capital of Peru"),
-        (search("a") + search("b"), "search", "b"),
-        (search("x") + " \\boxed{Rome}", "answer", "Rome"),
-        ("\\boxed{Paris} or rather " + search("x"), "search", "x"),
-        ("\\boxed{Paris} no, \\boxed{ Rome }", "answer", "Rome"),
-        ("\\boxed{\\text{Rome}}", "answer", "Rome"),
-        ("\\boxed{a {b} c}", "answer", "a {b} c"),
-        ("\\boxed{Rome", "invalid", "neither a search nor a boxed answer"),
-        ("\\boxed{}", "invalid", "empty boxed answer"),
-        (search(" "), "invalid", "empty search query"),
-        ("<|begin_search_query|>x", "invalid", "neither a search nor a boxed answer"),
-        ("", "invalid", "neither a search nor a boxed answer"),
-    ],
-)
-def test_reading(text: str, kind: str, body: str):
-    assert SearchO1().read(text) == (kind, body)
-
-
-@given(st.text(alphabet="\\boxed{} a<|", max_size=40))
-def test_reading_never_breaks(text: str):
-    assert SearchO1().read(text).kind in ("search", "answer", "invalid")
 
 
 def test_the_turn_stops_at_its_query(play):

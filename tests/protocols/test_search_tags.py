@@ -1,8 +1,10 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from sleuth.protocols.search_tags import SearchTags
+from sleuth.recipes import load_recipe
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question
 
@@ -19,24 +21,6 @@ def fault(protocol: SearchTags, *segments: tuple[str, str]) -> str:
 def test_prompt_holds_the_question_once_with_a_question_mark():
     assert PLAIN.prompt(Question("q", "Who", ())) == (("user", "Answer: Who?"),)
     assert NOTED.prompt(Question("q", "Who?", ())) == (("user", "Answer. Question: Who?"),)
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "body"),
-    [
-        ("<search> q </search>", "search", "q"),
-        ("<think>t</think><answer>a</answer>", "answer", "a"),
-        ("<answer>a</answer> no, <answer>b</answer>", "answer", "b"),
-        ("<search>q</search><answer>a</answer>", "answer", "a"),
-        ("<answer></answer>", "invalid", "empty <answer>"),
-        ("<search>  </search>", "invalid", "empty <search>"),
-        ("just text", "invalid", "neither <search> nor <answer>"),
-        ("", "invalid", "neither <search> nor <answer>"),
-        ("<information>x</information>", "invalid", "neither <search> nor <answer>"),
-    ],
-)
-def test_read(text: str, kind: str, body: str):
-    assert PLAIN.read(text) == (kind, body)
 
 
 def test_show_numbers_passages_from_one():
@@ -122,7 +106,10 @@ def test_thoughts_may_come_before_the_note_where_the_method_allows_it(turn: str,
     assert "unexpected order" in fault(free, early)
 
 
-def test_demonstration_follows_its_own_grammar():
+@pytest.mark.parametrize("name", ["search-r1", "eval-rar", "autorefine", "evinote-rag"])
+def test_demonstrations_obey_the_grammar_and_earn_the_reward(name: str):
+    recipe = load_recipe(f"{name}/cpu")
+    protocol: Any = recipe.protocol
     passages = [
         Passage("p1", "France: Capital", "name: Paris; time zone: UTC+1"),
         Passage("p2", "France: Population", "68 million people. It grows."),
@@ -135,18 +122,20 @@ def test_demonstration_follows_its_own_grammar():
     shown: list[list[Hit]] = []
     segments: list[tuple[str, str]] = []
     for passage in [*passages, None]:
-        text = NOTED.demonstrate(question, shown)
-        segments.append(("model", text))
+        segments.append(("model", protocol.demonstrate(question, shown)))
         if passage is not None:
             shown.append([Hit(passage, 1.0)])
-            segments.append(("environment", NOTED.show(shown[-1])))
-    trajectory = read_transcript(NOTED, question, segments)
+            segments.append(("environment", protocol.show(shown[-1])))
+    trajectory = read_transcript(protocol, question, segments)
     assert trajectory.malformed == ""
-    assert trajectory.answer == "68 million"
     assert [a.text for a in trajectory.actions] == ["capital Paris", "France population", "68 million"]
-    assert "France: Capital" in trajectory.bodies("evaluate")[0]
-    assert "the population of France" in trajectory.bodies("evaluate")[0]
-    assert "68 million" in trajectory.bodies("evaluate")[1]
+    first, second = trajectory.bodies(protocol.note or "think")[-2:]
+    for quoted in ("France: Capital", "the population of France"):
+        assert quoted in first
+    assert "68 million" in second
+    (score,) = recipe.reward.score([trajectory])
+    assert score.total >= 1.0
+    assert score.parts.get("notes", 1.0) == 1.0, "both of EviNote-RAG's marks"
 
 
 def test_no_demonstration_without_the_gold_passage_or_hops():

@@ -1,4 +1,3 @@
-import pytest
 
 from sleuth.protocols.prompted.self_ask import EXAMPLES, SelfAsk
 from sleuth.types import Question
@@ -38,30 +37,6 @@ def test_only_the_first_action_of_a_turn_counts(play):
     )
     assert stopped.trajectory.answer == "Ann"
     assert stopped.trajectory.segments[1].text.endswith("\nQuestion:")
-
-
-@pytest.mark.parametrize(
-    ("text", "kind", "body"),
-    [
-        ("Follow up: Who?\nmore", "search", "Who?"),
-        ("Follow-up: Who", "search", "Who"),
-        ("follow up:\nWho?", "search", "Who?"),
-        ("So the final answer is\nAnn", "answer", "Ann"),
-        ("So the final answer is: **Ann**.", "answer", "Ann"),
-        ("Follow up: Intermediate answer:", "invalid", "empty follow up question"),
-        ("So the final answer is:", "invalid", "empty final answer"),
-        ("So the final answer is:\nQuestion:", "invalid", "empty final answer"),
-        ("Follow up:\nQuestion:", "invalid", "empty follow up question"),
-        (
-            "Are follow up questions needed here: Yes.",
-            "invalid",
-            "neither a follow up question nor a final answer",
-        ),
-        ("", "invalid", "neither a follow up question nor a final answer"),
-    ],
-)
-def test_reading(text: str, kind: str, body: str):
-    assert SelfAsk().read(text) == (kind, body)
 
 
 def test_a_search_without_results_is_reported(play):

@@ -4,8 +4,16 @@ from pathlib import Path
 import pytest
 
 from sleuth import recipes
+from sleuth.algorithms import ALGORITHMS
+from sleuth.algorithms.base import Algorithm
+from sleuth.engines import ENGINES
+from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
+from sleuth.protocols import PROTOCOLS
 from sleuth.recipes import load_recipe, recipe_file
+from sleuth.registry import resolve
+from sleuth.rewards import REWARDS
+from sleuth.rewards.base import Reward
 
 OWN = """
 from dataclasses import dataclass
@@ -34,6 +42,21 @@ RECIPE = load_recipe("search-r1/cpu").but(name="shouting", protocol=Shouting(ins
 def test_unknown_names(name: str, message: str):
     with pytest.raises(ConfigError, match=message):
         load_recipe(name)
+
+
+@pytest.mark.parametrize(
+    ("room", "names", "kind"),
+    [
+        ("algorithms", ALGORITHMS, Algorithm),
+        ("engines", ENGINES, Engine),
+        ("protocols", PROTOCOLS, object),
+        ("rewards", REWARDS, Reward),
+    ],
+)
+def test_every_registered_name_is_of_its_kind(room: str, names: dict[str, str], kind: type):
+    assert all(issubclass(resolve(room, names, name), kind) for name in names)
+    with pytest.raises(ConfigError, match=f"did you mean {min(names)!r}"):
+        resolve(room, names, f"{min(names)}x")
 
 
 def test_a_bare_name_is_paper_scale():

@@ -14,58 +14,38 @@ from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.retrievers.none import NoRetriever
 
-PAPERS: dict[str, dict[str, Any]] = {
-    "arena": {
-        "algorithm": {
-            "kl": "k2",
-            "beta": 0.04,
-            "epsilon": 0.2,
-            "group_size": 7,
-            "num_updates": 1,
-            "aggregation": "token",
-        },
-        "scale": {
-            "batch": 256,
-            "lr": 3e-6,
-            "temperature": 0.9,
-            "max_new_tokens": 256,
-            "lr_schedule": "cosine",
-        },
-        "protocol": {"titles": False},
-    },
-    "autorefine": {
-        "algorithm": {"group_size": 5, "kl": "k3"},
-        "scale": {"batch": 256, "steps": 300, "lr": 1e-6, "lr_warmup": 0.0, "top_k": 3, "max_steps": 6},
-    },
-    "eval-rar": {
-        "algorithm": {"group_size": 5, "beta": 0.001, "epsilon": 0.2},
-        "scale": {"batch": 512, "lr": 1e-6, "steps": 200, "top_k": 3},
-        "reward": {"bonus": 0.1},
-    },
-    "eviomni": {
-        "algorithm": {"scale": "std_floor", "std_floor": 0.1, "epsilon": 0.2, "beta": 0.01},
-        "reward": {"answer_weight": 0.8, "length_weight": 0.1, "format_weight": 0.1, "omega": 0.9},
-        "scale": {"lr": 1e-6, "top_k": 5, "lora_rank": 0, "max_steps": 1},
-    },
-    "evo-rag": {
-        "algorithm": {"beta": 0.1, "margin": 0.2, "model_margin": 0.3, "update_pairs": 64},
-        "scale": {"max_steps": 20, "lr": 5e-6, "patience": 2, "train_questions": 1000},
-    },
-    "ircot": {"protocol": {"max_sentences": 8, "max_passages": 15}},
-    "iter-retgen": {"protocol": {"rounds": 2}, "scale": {"top_k": 5}},
-    "sure": {"protocol": {"candidates": 2}, "scale": {"top_k": 10}},
-    "search-o1": {"protocol": {"max_searches": 10}},
-    "self-ask": {"protocol": {"shots": 4}},
-    "direct/sft": {"scale": {"steps": 0, "warm_start_examples": 169_615}},
-}
+PAPERS: list[tuple[str, str, dict[str, Any]]] = [
+    ("arena", "algorithm", {"kl": "k2", "beta": 0.04, "epsilon": 0.2, "group_size": 7}),
+    ("arena", "algorithm", {"num_updates": 1, "aggregation": "token"}),
+    ("arena", "scale", {"batch": 256, "lr": 3e-6, "temperature": 0.9, "max_new_tokens": 256}),
+    ("arena", "scale", {"lr_schedule": "cosine"}),
+    ("arena", "protocol", {"titles": False}),
+    ("autorefine", "algorithm", {"group_size": 5, "kl": "k3"}),
+    ("autorefine", "scale", {"batch": 256, "steps": 300, "lr": 1e-6, "lr_warmup": 0.0}),
+    ("autorefine", "scale", {"top_k": 3, "max_steps": 6}),
+    ("eval-rar", "algorithm", {"group_size": 5, "beta": 0.001, "epsilon": 0.2}),
+    ("eval-rar", "scale", {"batch": 512, "lr": 1e-6, "steps": 200, "top_k": 3}),
+    ("eval-rar", "reward", {"bonus": 0.1}),
+    ("eviomni", "algorithm", {"scale": "std_floor", "std_floor": 0.1, "epsilon": 0.2, "beta": 0.01}),
+    ("eviomni", "reward", {"answer_weight": 0.8, "length_weight": 0.1, "format_weight": 0.1, "omega": 0.9}),
+    ("eviomni", "scale", {"lr": 1e-6, "top_k": 5, "lora_rank": 0, "max_steps": 1}),
+    ("evo-rag", "algorithm", {"beta": 0.1, "margin": 0.2, "model_margin": 0.3, "update_pairs": 64}),
+    ("evo-rag", "scale", {"max_steps": 20, "lr": 5e-6, "patience": 2, "train_questions": 1000}),
+    ("ircot", "protocol", {"max_sentences": 8, "max_passages": 15}),
+    ("iter-retgen", "protocol", {"rounds": 2}),
+    ("iter-retgen", "scale", {"top_k": 5}),
+    ("sure", "protocol", {"candidates": 2}),
+    ("sure", "scale", {"top_k": 10}),
+    ("search-o1", "protocol", {"max_searches": 10}),
+    ("self-ask", "protocol", {"shots": 4}),
+    ("direct/sft", "scale", {"steps": 0, "warm_start_examples": 169_615}),
+]
 
 
-@pytest.mark.parametrize("name", PAPERS)
-def test_settings_of_the_paper(name: str):
-    recipe = load_recipe(name)
-    for slot, settings in PAPERS[name].items():
-        part = getattr(recipe, slot)
-        assert {key: getattr(part, key) for key in settings} == settings
+@pytest.mark.parametrize(("name", "slot", "settings"), PAPERS)
+def test_settings_of_the_paper(name: str, slot: str, settings: dict[str, Any]):
+    part = getattr(load_recipe(name), slot)
+    assert {key: getattr(part, key) for key in settings} == settings
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sleuth.episodes.record import NOTHING_TO_DROP, Decision
+from sleuth.episodes.record import NOTHING_TO_DROP
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question
@@ -11,37 +9,6 @@ PROTOCOL = EvoRAG("Answer: {question}")
 QUESTION = Question("q", "Who?", ("x",))
 SEARCH, BACK = "<think>t</think><search>dogs</search>", f"<think>t</think>{BACKTRACK}"
 ANSWER, REFUSE = "<think>t</think><answer>x</answer>", "<think>t</think><refuse>why</refuse>"
-
-
-@pytest.mark.parametrize(
-    ("text", "decision"),
-    [
-        (SEARCH, Decision("search", "dogs")),
-        (BACK, Decision("backtrack", "")),
-        (ANSWER, Decision("answer", "x")),
-        (REFUSE, Decision("refuse", "why")),
-        ("<answer> x </answer>", Decision("answer", "x")),
-        (f"<think>I could use {BACKTRACK}</think><answer>x</answer>", Decision("answer", "x")),
-        (f"<think>unclosed {BACKTRACK}", Decision("backtrack", "")),
-        ("<search>unclosed", Decision("invalid", "no actions in one turn")),
-        ("", Decision("invalid", "no actions in one turn")),
-        ("<backtrack>", Decision("invalid", "no actions in one turn")),
-        ("<search> </search>", Decision("invalid", "empty <search>")),
-        ("<refuse></refuse>", Decision("invalid", "empty <refuse>")),
-        (SEARCH + ANSWER, Decision("invalid", "2 actions in one turn")),
-        (BACKTRACK + BACKTRACK, Decision("invalid", "2 actions in one turn")),
-        (ANSWER + BACKTRACK, Decision("invalid", "2 actions in one turn")),
-    ],
-)
-def test_exactly_one_action(text: str, decision: Decision):
-    assert PROTOCOL.read(text) == decision
-
-
-@given(st.text(alphabet="<>/ abcdefhiknorstuw", max_size=60))
-def test_reading_never_fails(text: str):
-    decision = PROTOCOL.read(text)
-    assert decision.kind in ("search", "backtrack", "answer", "refuse", "invalid")
-    assert bool(decision.text) == (decision.kind != "backtrack")
 
 
 @pytest.mark.parametrize(
