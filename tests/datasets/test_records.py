@@ -10,18 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sleuth.datasets import load_questions
+from sleuth.datasets import benchmarks, load_questions
 from sleuth.datasets.base import BadRecord
-from sleuth.datasets.benchmarks import (
-    BamboogleReader,
-    HotpotQAReader,
-    MuSiQueReader,
-    NQReader,
-    OwnReader,
-    PopQAReader,
-    TriviaQAReader,
-    TwoWikiReader,
-)
 from sleuth.datasets.records import RecordReader, parse_source
 from sleuth.datasets.rows import Row
 from sleuth.errors import ConfigError, DataError
@@ -46,15 +36,15 @@ TRIVIA = {
     "Answer": {"Value": "v", "Aliases": ["w"], "HumanAnswers": ["u"]},
 }
 LAYOUTS: list[tuple[RecordReader, dict[str, Any]]] = [
-    (OwnReader(), OWN),
-    (HotpotQAReader(), HOTPOT),
-    (TwoWikiReader(aliases={"Q77": ("b",)}), TWOWIKI),
-    (MuSiQueReader(), MUSIQUE),
-    (NQReader(), {"question": "q?", "answer": ["a"]}),
-    (NQReader(), {"id": "n", "question": "q?", "golden_answers": ["a"], "metadata": {"x": 1}}),
-    (TriviaQAReader(), TRIVIA),
-    (PopQAReader(), {"id": 1, "question": "q?", "possible_answers": '["a"]', "prop": "p"}),
-    (BamboogleReader(), {"Question": "q?", "Answer": "a"}),
+    (benchmarks.OwnReader(), OWN),
+    (benchmarks.HotpotQAReader(), HOTPOT),
+    (benchmarks.TwoWikiReader(aliases={"Q77": ("b",)}), TWOWIKI),
+    (benchmarks.MuSiQueReader(), MUSIQUE),
+    (benchmarks.NQReader(), {"question": "q?", "answer": ["a"]}),
+    (benchmarks.NQReader(), {"id": "n", "question": "q?", "golden_answers": ["a"], "metadata": {"x": 1}}),
+    (benchmarks.TriviaQAReader(), TRIVIA),
+    (benchmarks.PopQAReader(), {"id": 1, "question": "q?", "possible_answers": '["a"]', "prop": "p"}),
+    (benchmarks.BamboogleReader(), {"Question": "q?", "Answer": "a"}),
 ]
 
 TEXTS = st.one_of(
@@ -140,7 +130,7 @@ def test_any_bytes_as_a_file(tmp_path_factory: pytest.TempPathFactory, content: 
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(content)
     try:
-        results = list(HotpotQAReader().records(path))
+        results = list(benchmarks.HotpotQAReader().records(path))
     except DataError:
         return
     assert all(isinstance(result, BadRecord) for result in results)
@@ -159,16 +149,7 @@ def test_a_hub_source_names_table_split_and_reader(text: str, source: tuple[str 
 
 
 def test_a_malformed_hub_source():
-    for text in (
-        "",
-        "a/b",
-        "a/b:train",
-        "a/b@nq",
-        "a/b:@nq",
-        "a/b:train@",
-        "a//c:train@nq",
-        "a/b/c/d:train@nq",
-    ):
+    for text in ("", "a/b", "a/b:train", "a/b@nq", "a/b:train@", "a//c:train@nq", "a/b/c/d:train@nq"):
         with pytest.raises(ConfigError, match=r"hub:<dataset>\[/<config>\]:<split>@<reader>"):
             parse_source(text)
     with pytest.raises(ConfigError, match="did you mean 'musique'"):
@@ -181,8 +162,10 @@ def test_local_parquet_and_a_table_in_memory(musique: dict[str, Any], tmp_path: 
     datasets = pytest.importorskip("datasets")
     path = tmp_path / "dev.parquet"
     table = datasets.Dataset.from_list([musique, {**musique, "id": "b", "question": ""}])
-    first, _ = MuSiQueReader().read((Row(i, record) for i, record in enumerate(table, 1)), "hub:test")
-    assert first == MuSiQueReader().question_of(musique)
+    first, _ = benchmarks.MuSiQueReader().read(
+        (Row(i, record) for i, record in enumerate(table, 1)), "hub:test"
+    )
+    assert first == benchmarks.MuSiQueReader().question_of(musique)
     table.to_parquet(str(path))
     loaded = load_questions(f"musique:{path}")
     assert loaded.questions == [first]

@@ -39,6 +39,7 @@ def check(got: dict[str, Any], parts: dict[str, float], total: float, valid: boo
 
 
 SEARCH = (M, "<think>who?</think><search>Emma author</search>")
+ANN, ZOE = (M, "<answer>Ann Bell</answer>"), (M, "<answer>Zoe</answer>")
 RESULT = (E, '\n\n<information>Doc 1(Title: "Emma") A novel.</information>\n\n')
 
 SEARCH_R1: list[tuple[Turns, list[str], float, bool]] = [
@@ -83,14 +84,7 @@ EVAL_RAR: list[tuple[Turns, list[str], float, float, float, bool]] = [
     (noted("in 19 May 1990"), ["9"], 0, 0, 0, True),
     ([*noted("Ann Bell")[:-1], (M, "<evaluate>Ann Bell</evaluate>")], ["Ann Bell"], 0, 0, 0, False),
     ([SEARCH, RESULT, (M, "<evaluate>Ann Bell<answer>Zoe</answer>")], ["Ann Bell"], 0, 0, 0, False),
-    (
-        [SEARCH, (E, "<evaluate>Ann Bell</evaluate>"), (M, "<answer>Zoe</answer>")],
-        ["Ann Bell"],
-        0,
-        0,
-        0,
-        False,
-    ),
+    ([SEARCH, (E, "<evaluate>Ann Bell</evaluate>"), ZOE], ["Ann Bell"], 0, 0, 0, False),
     ([(M, "Ann Bell")], ["Ann Bell"], 0, 0, 0, False),  # all tags missing
 ]
 
@@ -208,26 +202,10 @@ EVINOTE: list[tuple[Turns, float, float, float, float, float, bool]] = [
     ([(M, "<answer>Ann Bell</answer>")], 1, 0.75, 0, 0, 0, True),  # no note at all: nothing was searched for
     ([SEARCH, RESULT, (M, "<answer>Ann Bell</answer>")], 1, 0.75, 0, 0, 0, False),
     ([SEARCH, RESULT, (M, f"<summary>{MARKED}<answer>Ann Bell</answer>")], 1, 0.75, 0, 0, 0, False),
-    (
-        [*noted(MARKED, answer="Ann Bell", tag="summary"), (M, "<answer>Ann Bell</answer>")],
-        1,
-        0.75,
-        0,
-        1,
-        0,
-        False,
-    ),
+    ([*noted(MARKED, answer="Ann Bell", tag="summary"), ANN], 1, 0.75, 0, 1, 0, False),
     ([(M, "Ann Bell")], 0, 0.75, 0, 0, 0, False),
     # the environment's note and marks are nobody's
-    (
-        [SEARCH, (E, f"<summary>{MARKED}</summary>"), (M, "<answer>Ann Bell</answer>")],
-        1,
-        0.75,
-        0,
-        0,
-        0,
-        False,
-    ),
+    ([SEARCH, (E, f"<summary>{MARKED}</summary>"), ANN], 1, 0.75, 0, 0, 0, False),
 ]
 
 
@@ -256,30 +234,18 @@ def says(answer: str) -> tuple[str, str]:
     return M, f"<think>t</think><answer>{answer}</answer>"
 
 
+TEA, EMMA, AGAIN = asks("tea leaf"), asks("emma"), {"retrieval": -1.0, "overlap": -1.0}
 # Per step the raw rewards that are not 0, r_step = −1 apart.
 EVO_RAG: list[tuple[Turns, list[dict[str, float]]]] = [
     ([asks("emma novel"), HIT, says("ann bell")], [{"retrieval": 1}, {"answer": 1}]),
     # EM 0, F1 2/3
     ([asks("tea leaf"), MISS, says("Bell")], [{"retrieval": -1}, {"answer": 1 / 3}]),
     # a duplicate: cos = 1; p = 2/20 < 0.3 is free of the action penalty
-    (
-        [asks("tea leaf"), MISS, asks("Tea leaf!"), MISS, says("x")],
-        [{"retrieval": -1}, {"retrieval": -1, "overlap": -1}, {}],
-    ),
+    ([TEA, MISS, asks("Tea leaf!"), MISS, says("x")], [{"retrieval": -1}, AGAIN, {}]),
     # the sixth of 20 steps is late
-    (
-        [turn for _ in range(6) for turn in (asks("tea leaf"), MISS)],
-        [
-            {"retrieval": -1},
-            *[{"retrieval": -1, "overlap": -1}] * 4,
-            {"retrieval": -1, "overlap": -1, "retrieval_action": -1},
-        ],
-    ),
+    ([TEA, MISS] * 6, [{"retrieval": -1}, *[AGAIN] * 4, AGAIN | {"retrieval_action": -1}]),
     ([BACK, says("x")], [{"backtrack": -1}, {}]),  # nothing to drop
-    (
-        [asks("emma"), HIT, BACK, (E, "(dropped)"), REFUSE],
-        [{"retrieval": 1}, {"backtrack": -1}, {"refusal": -1}],
-    ),
+    ([EMMA, HIT, BACK, (E, "(dropped)"), REFUSE], [{"retrieval": 1}, {"backtrack": -1}, {"refusal": -1}]),
     ([asks("tea"), MISS, REFUSE], [{"retrieval": -1}, {"refusal": 1}]),
     ([asks("emma"), HIT, REFUSE], [{"retrieval": 1}, {"refusal": -1}]),  # it was answerable
     ([(M, "hello"), (E, "Again."), says("Ann Bell")], [{}, {"answer": 1}]),
