@@ -1,4 +1,3 @@
-
 from sleuth.protocols.prompted.search_o1 import NOTHING, SearchO1
 from sleuth.types import Question
 

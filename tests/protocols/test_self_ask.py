@@ -1,4 +1,3 @@
-
 from sleuth.protocols.prompted.self_ask import EXAMPLES, SelfAsk
 from sleuth.types import Question
 
