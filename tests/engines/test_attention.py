@@ -52,9 +52,6 @@ def test_the_config_is_handed_back():
         fail()
     assert seen == [NAME]
     assert config._attn_implementation == "sdpa"
-
-
-def test_eager_stays_eager():
-    config: Any = SimpleNamespace(_attn_implementation="eager")
+    config._attn_implementation = "eager"
     with grouped(config):
         assert config._attn_implementation == "eager"

@@ -30,17 +30,18 @@ def test_inverse_cdf_in_id_order(u: float, token: int) -> None:
     assert draw(PROBS, u) == token
 
 
-@pytest.mark.parametrize(("u", "token"), [(0.0, 0), (0.66, 0), (0.67, 2), (1 - 2**-53, 2)])
-def test_top_p_keeps_the_fewest_tokens_that_reach_it(u: float, token: int) -> None:
-    # 0.5 < 0.7 <= 0.5 + 0.25, so tokens 0 and 2 stay with 2/3 and 1/3.
-    assert draw(PROBS, u, top_p=0.7) == token
-
-
-def test_top_p_at_its_edges() -> None:
-    # Equal probabilities at the edge all stay.
-    assert draw(PROBS, 0.55, top_p=0.8) == 1
-    assert draw(PROBS, 1 - 2**-53, top_p=0.8) == 3
-    assert draw(PROBS, 0.999, top_p=1e-9) == 0
+@pytest.mark.parametrize(
+    ("u", "top_p", "token"),
+    [
+        # 0.5 < 0.7 <= 0.5 + 0.25, so tokens 0 and 2 stay with 2/3 and 1/3.
+        *((u, 0.7, token) for u, token in [(0.0, 0), (0.66, 0), (0.67, 2), (1 - 2**-53, 2)]),
+        # Equal probabilities at the edge all stay.
+        *((u, 0.8, token) for u, token in [(0.55, 1), (1 - 2**-53, 3)]),
+        (0.999, 1e-9, 0),
+    ],
+)
+def test_top_p_keeps_the_fewest_tokens_that_reach_it(u: float, top_p: float, token: int) -> None:
+    assert draw(PROBS, u, top_p=top_p) == token
 
 
 def test_top_p_beyond_the_short_list_sorts_everything() -> None:

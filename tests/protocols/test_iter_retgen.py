@@ -44,17 +44,3 @@ def test_an_empty_round_searches_for_the_question_again(play):
     played = play(IterRetGen(), ["", ROUND_2], question=QUESTION)
     assert played.asked == [QUESTION.text, QUESTION.text]
     assert played.trajectory.answer == "Rome"
-
-
-def test_passages_give_way_to_the_question(play, library):
-    found = library(Emma="word " * 60, author="word " * 60)
-    played = play(IterRetGen(), [ROUND_1, ROUND_2], found, QUESTION, max_context=700, max_new_tokens=100)
-    assert all(context.endswith(f"Question: {QUESTION.text}\nAnswer:") for context in played.contexts)
-    assert [len(s.hits) for s in played.trajectory.segments if s.author == "prompt"] == [1, 1]
-
-
-def test_a_prompt_that_does_not_fit_ends_the_episode(play):
-    played = play(
-        IterRetGen(), [], question=Question("q", "w " * 400, ()), max_context=300, max_new_tokens=50
-    )
-    assert (played.trajectory.ending, played.trajectory.actions) == ("context", ())

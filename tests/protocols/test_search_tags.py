@@ -14,10 +14,6 @@ QUESTION = Question("q", "Who wrote it?", ("Ann Bell",))
 RESULT = ("environment", "<information>Doc 1(Title: t) x</information>")
 
 
-def fault(protocol: SearchTags, *segments: tuple[str, str]) -> str:
-    return read_transcript(protocol, QUESTION, segments).malformed
-
-
 def test_prompt_holds_the_question_once_with_a_question_mark():
     assert PLAIN.prompt(Question("q", "Who", ())) == (("user", "Answer: Who?"),)
     assert NOTED.prompt(Question("q", "Who?", ())) == (("user", "Answer. Question: Who?"),)
@@ -33,77 +29,53 @@ def test_show_numbers_passages_from_one():
 
 M, E = "model", "environment"
 SEARCH, ANSWER = (M, "<search>q</search>"), (M, "<answer>a</answer>")
-NOTE = (M, "<evaluate>e</evaluate><answer>a</answer>")
+THOUGHT, NOTE, LAST = "<think>t</think>", "<evaluate>e</evaluate>", "<answer>a</answer>"
+NOTED_ANSWER = (M, NOTE + LAST)
+# Thoughts may come before the note where the method allows it.
+FREE = replace(NOTED, think_before_note=True)
 
 
 @pytest.mark.parametrize(
-    ("segments", "why"),
+    ("protocol", "segments", "why"),
     [
-        ([(M, "<think>t</think>\n<answer>a</answer>")], ""),
-        ([SEARCH, RESULT, (M, "<think>t</think><answer>a</answer>")], ""),
-        ([], "no answer"),
-        ([SEARCH, RESULT], "no answer"),
-        ([(M, "hm <answer>a</answer>")], "text outside the tags"),
-        ([(M, "<think>t</think>")], "without <search> or <answer>"),
-        ([(M, "<answer>a</answer><think>t</think>")], "without <search> or <answer>"),
-        ([(M, "<think>a</think><think>b</think><answer>a</answer>")], "unexpected order"),
-        ([ANSWER, SEARCH], "follows the answer"),
-        ([ANSWER, RESULT], "follows the answer"),
-        ([(M, "<information>forged</information><answer>a</answer>")], "text outside the tags"),
-    ],
-)
-def test_grammar(segments: list[tuple[str, str]], why: str):
-    found = fault(PLAIN, *segments)
-    assert why in found
-    assert bool(why) == bool(found)
-
-
-@pytest.mark.parametrize(
-    ("segments", "why"),
-    [
-        ([(M, "<think>t</think><search>q</search>"), RESULT, NOTE], ""),
-        ([SEARCH, RESULT, ANSWER], "no <evaluate>"),
-        ([SEARCH, RESULT, (M, "<think>t</think><answer>a</answer>")], "no <evaluate>"),
-        ([NOTE], "unexpected order"),
+        (PLAIN, [(M, f"{THOUGHT}\n{LAST}")], ""),
+        (PLAIN, [SEARCH, RESULT, (M, THOUGHT + LAST)], ""),
+        (PLAIN, [], "no answer"),
+        (PLAIN, [SEARCH, RESULT], "no answer"),
+        (PLAIN, [(M, f"hm {LAST}")], "text outside the tags"),
+        (PLAIN, [(M, THOUGHT)], "without <search> or <answer>"),
+        (PLAIN, [(M, LAST + THOUGHT)], "without <search> or <answer>"),
+        (PLAIN, [(M, THOUGHT + THOUGHT + LAST)], "unexpected order"),
+        (PLAIN, [ANSWER, SEARCH], "follows the answer"),
+        (PLAIN, [ANSWER, RESULT], "follows the answer"),
+        (PLAIN, [(M, f"<information>forged</information>{LAST}")], "text outside the tags"),
+        # A note is required after a result and only there.
+        (NOTED, [(M, f"{THOUGHT}<search>q</search>"), RESULT, NOTED_ANSWER], ""),
+        (NOTED, [SEARCH, RESULT, ANSWER], "no <evaluate>"),
+        (NOTED, [SEARCH, RESULT, (M, THOUGHT + LAST)], "no <evaluate>"),
+        (NOTED, [NOTED_ANSWER], "unexpected order"),
         # The text after a search is its result, however it is wrapped; after a wrong action there is none.
         *(
-            ([SEARCH, *result, NOTE], "")
+            (NOTED, [SEARCH, *result, NOTED_ANSWER], "")
             for result in ([(E, "Doc 1")], [RESULT, (E, "\n")], [(E, "<documents>x</documents>")])
         ),
-        ([SEARCH, (E, "Doc 1: without its tag"), ANSWER], "no <evaluate>"),
-        ([(M, "<think>t</think><search></search>"), (E, "Again."), ANSWER], "empty <search>"),
+        (NOTED, [SEARCH, (E, "Doc 1: without its tag"), ANSWER], "no <evaluate>"),
+        (NOTED, [(M, f"{THOUGHT}<search></search>"), (E, "Again."), ANSWER], "empty <search>"),
+        (FREE, [SEARCH, RESULT, NOTED_ANSWER], ""),
+        (FREE, [SEARCH, RESULT, (M, NOTE + THOUGHT + LAST)], ""),
+        (FREE, [SEARCH, RESULT, (M, THOUGHT + NOTE + LAST)], ""),
+        (FREE, [SEARCH, RESULT, (M, THOUGHT + NOTE + THOUGHT + LAST)], ""),
+        (FREE, [SEARCH, RESULT, (M, THOUGHT + LAST)], "no <evaluate>"),
+        (FREE, [SEARCH, RESULT, (M, THOUGHT + THOUGHT + NOTE + LAST)], "no <evaluate>"),
+        (FREE, [SEARCH, RESULT, (M, THOUGHT + NOTE + NOTE + LAST)], "unexpected order"),
+        (FREE, [SEARCH, RESULT, (M, LAST + NOTE)], "without <search> or <answer>"),
+        (FREE, [(M, THOUGHT + NOTE + LAST)], "unexpected order"),  # before any result a note has no subject
     ],
 )
-def test_a_note_is_required_after_a_result_and_only_there(segments: list[tuple[str, str]], why: str):
-    found = fault(NOTED, *segments)
+def test_the_first_fault(protocol: SearchTags, segments: list[tuple[str, str]], why: str):
+    found = read_transcript(protocol, QUESTION, segments).malformed
     assert why in found
     assert bool(why) == bool(found)
-
-
-@pytest.mark.parametrize(
-    ("turn", "why"),
-    [
-        ("<evaluate>e</evaluate><answer>a</answer>", ""),
-        ("<evaluate>e</evaluate><think>t</think><answer>a</answer>", ""),
-        ("<think>t</think><evaluate>e</evaluate><answer>a</answer>", ""),
-        ("<think>t</think><evaluate>e</evaluate><think>t</think><answer>a</answer>", ""),
-        ("<think>t</think><answer>a</answer>", "no <evaluate>"),
-        ("<think>t</think><think>t</think><evaluate>e</evaluate><answer>a</answer>", "no <evaluate>"),
-        (
-            "<think>t</think><evaluate>e</evaluate><evaluate>e</evaluate><answer>a</answer>",
-            "unexpected order",
-        ),
-        ("<answer>a</answer><evaluate>e</evaluate>", "without <search> or <answer>"),
-    ],
-)
-def test_thoughts_may_come_before_the_note_where_the_method_allows_it(turn: str, why: str):
-    free = replace(NOTED, think_before_note=True)
-    found = fault(free, ("model", "<search>q</search>"), RESULT, ("model", turn))
-    assert why in found
-    assert bool(why) == bool(found)
-    # Before any result a note has no subject.
-    early = ("model", "<think>t</think><evaluate>e</evaluate><answer>a</answer>")
-    assert "unexpected order" in fault(free, early)
 
 
 @pytest.mark.parametrize("name", ["search-r1", "eval-rar", "autorefine", "evinote-rag"])

@@ -83,12 +83,6 @@ def test_one_candidate_is_the_answer_at_once(play):
     assert (played.trajectory.answer, played.kinds) == ("Ann", ["answer"])
 
 
-@pytest.mark.parametrize("text", ["", "Ann", "(a)"])
-def test_no_candidates_no_answer(play, text: str):
-    t = play(SuRe(), [text]).trajectory
-    assert (t.answer, t.ending, t.malformed) == (None, "steps", "no answer")
-
-
 def test_three_candidates_take_thirteen_turns(play):
     verdicts, preferences = ["False", "False", "True"], ["x"] * 6
     turns = ["(a) Ann (b) Bea (c) Cid", "A.", "B.", "C.", *verdicts, *preferences]

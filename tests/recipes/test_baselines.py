@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from sleuth.agent import Agent
-from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.experiment import Experiment
 from sleuth.recipes import load_recipe
@@ -69,20 +68,3 @@ def test_asking(name: str):
     recipe = load_recipe(f"{name}/cpu").but(retriever=NoRetriever()).sized(max_context=100_000)
     reply = Agent(recipe, engine(name), recipe.retriever).ask("Who wrote Emma?")
     assert (reply.answer, reply.evidence) == ("Ann", ())
-
-
-def test_concurrent_questions_keep_their_own_turns():
-    def reply(request: Request, turn: int) -> str:
-        text = "\n".join(message.content for message in request.messages)
-        writer = "Ann" if "Emma" in text else "Bob"
-        if "Intermediate" in text or "likely answers" in text:
-            return f"(a) {writer}, (b) x"
-        if "Passage 1:" in text:
-            return "Passage 1" if text.startswith(f"Passage 1: {writer}") else "Passage 2"
-        return f"{writer} did." if f"Prediction: {writer}" in text else "x did."
-
-    recipe = load_recipe("sure/cpu").but(retriever=NoRetriever()).sized(max_context=100_000)
-    agent = Agent(recipe, ScriptedEngine(reply), recipe.retriever)
-    replies = agent.ask_all(["Who wrote Emma?", "Who wrote Faust?"])
-    assert [reply.answer for reply in replies] == ["Ann", "Bob"]
-    assert [len(reply.trajectory.actions) for reply in replies] == [7, 7]

@@ -14,6 +14,7 @@ from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.rollouts.demonstrate import demonstrate
+from support.towns import CITIES, questions
 
 ARENA = ["arena/cpu", "arena/naive-grpo-cpu", "arena/sft-direct-cpu", "arena/sft-reasoning-cpu"]
 
@@ -33,30 +34,20 @@ def test_demonstrations_earn_the_whole_reward(name: str):
 
 
 def small(recipe: Recipe, model: Path, folder: Path) -> Recipe:
-    """The recipe on eight short questions with three paragraphs each."""
+    """The recipe on the questions about towns, each with two passages."""
+    tea = {"id": "tea", "title": "Tea", "text": "A drink."}
     rows = [
-        {
-            "id": f"q{i}",
-            "question": f"Mayor of {city}?",
-            "answers": [f"{city}son"],
-            "paragraphs": [
-                {"id": f"a{i}", "title": city, "text": f"Mayor: {city}son.", "is_supporting": True},
-                {"id": f"b{i}", "title": "Tea", "text": "A drink."},
-                {"id": f"c{i}", "title": "Oslo", "text": "A town."},
-            ],
-        }
-        for i, city in enumerate(["Arl", "Bri", "Cos", "Dor", "Elv", "Far", "Gor", "Hil"])
+        row | {"passages": [{"id": f"p{i}", "title": city, "text": f"Mayor: {city}son."}, tea]}
+        for i, (row, city) in enumerate(zip(questions(), CITIES, strict=True))
     ]
     for name, part in (("train", rows[:5]), ("dev", rows[5:])):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, part)))
-    data = {
-        "train_data": f"jsonl:{folder / 'train.jsonl'}",
-        "eval_data": f"jsonl:{folder / 'dev.jsonl'}",
-    }
     return recipe.sized(
-        **({"eval_questions": 3} if recipe.name == "r1/cpu" else data),  # R1's demonstrations need hops
+        train_data=f"jsonl:{folder / 'train.jsonl'}",
+        eval_data=f"jsonl:{folder / 'dev.jsonl'}",
         model=str(model),
         max_context=1000,
+        max_new_tokens=max(100, recipe.scale.max_new_tokens),
         warm_start_examples=4,
         warm_start_batch=2,
         steps=min(2, recipe.scale.steps),

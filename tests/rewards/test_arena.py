@@ -49,12 +49,10 @@ def parts(text: str, reward: FormatAndAccuracyReward | None = None) -> tuple[flo
     ("text", "expected"),
     [
         # format, accuracy, relevance, bonus; the plain cases are in tests/golden/test_reward_rows.py
-        (response(answer="Boston"), (1, 0, 1, 0)),
         (response(relevance="[2]"), (1, 1, 0.5, 0)),
         (response(relevance=" \n"), (1, 1, 0, 0)),
         (response(relevance="[4, 2, 4]"), (1, 1, 1, 10)),  # a set: neither order nor repeats count
         (response(relevance="4 and 2"), (1, 1, 1, 10)),
-        (response(relevance="[2,4,99]"), (1, 1, 0.5, 0)),  # out of range is a wrong reference
         (response(relevance="[0,2,4]"), (1, 1, 0.5, 0)),
         (response(relevance="[2,4,-1]"), (1, 1, 0.5, 0)),
         (response(relevance="[2.0,4.0]"), (1, 1, 0, 0)),
@@ -63,7 +61,6 @@ def parts(text: str, reward: FormatAndAccuracyReward | None = None) -> tuple[flo
         (response(answer="Boston", relevance="[1]") + response(), (0, 1, 1, 0)),  # the last of several counts
         (response() + response(answer="Boston", relevance="[1]"), (0, 0, 0, 0)),
         (response(answer=""), (1, 0, 1, 0)),
-        (response(answer=" "), (1, 0, 1, 0)),
         ("<answer>NYC</answer>", (0, 1, 0, 0)),
         ("<relevance>[2,4]</relevance>", (0, 0, 1, 0)),
     ],

@@ -164,9 +164,6 @@ def test_a_probe_that_nobody_would_write_is_invalid():
     refused, fine = REWARD.score([read(GOOD), read(GOOD)], Refusing())
     assert refused.invalid == "the answer from the rationale alone: content filter"
     assert (fine.invalid, fine.parts["answer"]) == ("", 1)
-
-
-def test_a_probe_without_room_is_invalid():
     (score,) = REWARD.score([read(GOOD)], Recorder(context_length=60))
     assert "no room" in score.invalid
 

@@ -66,6 +66,7 @@ def test_a_title_that_a_shown_passage_quotes_shows_nothing(quoted: str):
 
 TAGS = SearchTags(instruction="{question}", note="evaluate")
 M, E = "model", "environment"
+SEARCH, ANSWER = (M, "<search>a</search>"), (M, "<answer>x</answer>")
 
 
 @pytest.mark.parametrize(
@@ -74,23 +75,15 @@ M, E = "model", "environment"
         # a tag cut in two, and white space after a finished turn
         (TAGS, [(M, "<sea"), (M, "rch>q</search>"), (M, "\n")], [(M, "<search>q</search>\n")]),
         (TAGS, [(E, "<inform"), (E, "ation>x</information>")], [(E, "<information>x</information>")]),
-        (
-            TAGS,
-            [(M, "<search>a</search>"), (M, "<search>b</search>")],
-            [(M, "<search>a</search>"), (M, "<search>b</search>")],
-        ),
-        (
-            TAGS,
-            [(M, "<think>t</think>"), (M, "<answer>x</answer>")],
-            [(M, "<think>t</think><answer>x</answer>")],
-        ),
-        (TAGS, [(M, ""), (M, "<answer>x</answer>"), (M, "")], [(M, "<answer>x</answer>")]),
+        (TAGS, [SEARCH, SEARCH], [SEARCH, SEARCH]),
+        (TAGS, [(M, "<think>t</think>"), ANSWER], [(M, f"<think>t</think>{ANSWER[1]}")]),
+        (TAGS, [(M, ""), ANSWER, (M, "")], [ANSWER]),
         (TAGS, [(M, ""), (M, "")], [(M, "")]),
         (TAGS, [(M, "hm"), (E, "Again."), (M, "hm")], [(M, "hm"), (E, "Again."), (M, "hm")]),
         (
             EvoRAG("{question}"),
-            [(M, "<think>a</think><backtrack/>"), (M, "<think>b</think>"), (M, "<answer>x</answer>")],
-            [(M, "<think>a</think><backtrack/>"), (M, "<think>b</think><answer>x</answer>")],
+            [(M, "<think>a</think><backtrack/>"), (M, "<think>b</think>"), ANSWER],
+            [(M, "<think>a</think><backtrack/>"), (M, f"<think>b</think>{ANSWER[1]}")],
         ),
         (Direct(), [(M, "Par"), (M, "is")], [(M, "Paris")]),
         # here turns count by their number

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,28 +13,13 @@ QUESTION = Question("q", "?", ("a",))
 
 
 def episode(
-    length: int,
-    total: float | None,
-    *,
-    searches: int = 0,
-    fault: str = "",
-    malformed: str = "",
-    stop: str = "eos",
+    length: int, total: float | None, *, searches: int = 0, stop: str = "eos", **fields: Any
 ) -> Trajectory:
-    segment = Segment("policy", "", tuple(range(length)), stop=stop)  # type: ignore[arg-type]
+    segments = Segment("prompt", "p", (1, 2)), Segment("policy", "", tuple(range(length)), stop=stop)
     actions = (Action("search", "x", 0),) * searches + (Action("answer", "y", 0),)
-    score = (
-        None if total is None else Score(total, {"half": total / 2}, "" if math.isfinite(total) else "NaN")
-    )
-    return Trajectory(
-        QUESTION,
-        (Segment("prompt", "p", (1, 2)), segment),
-        actions,
-        ending="answered",
-        fault=fault,
-        malformed=malformed,
-        score=score,
-    )
+    if total is not None:
+        fields["score"] = Score(total, {"half": total / 2}, "" if math.isfinite(total) else "NaN")
+    return Trajectory(QUESTION, segments, actions, ending="answered", **fields)
 
 
 def test_rollout_figures_by_hand() -> None:

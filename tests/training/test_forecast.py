@@ -12,18 +12,10 @@ from support import toy
 
 
 def plan(**changes: Any) -> Any:
-    settings = {
-        "steps": 10,
-        "batch": 2,
-        "max_steps": 3,
-        "max_new_tokens": 20,
-        "max_passage_tokens": 80,
-        "max_context": 300,
-        "micro_batch_tokens": 1000,
-        "warm_start_examples": 5,
-        "warm_start_epochs": 2,
-    }
-    return replace(toy.PLAN, **(settings | changes))
+    most = {"steps": 10, "batch": 2, "max_steps": 3, "max_new_tokens": 20, "max_passage_tokens": 80}
+    room = {"max_context": 300, "micro_batch_tokens": 1000}
+    warm = {"warm_start_examples": 5, "warm_start_epochs": 2}
+    return replace(toy.PLAN, **(most | room | warm | changes))
 
 
 def test_by_hand() -> None:

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -9,13 +10,6 @@ def made(index: int, prompt: str, response: str) -> Row:
     """A row whose tokens are the characters' codes."""
     tokens = tuple(map(ord, prompt + response))
     return Row(index, tokens, tuple(range(len(prompt), len(tokens))))
-
-
-def drawn(rows: list[Row], **options: object) -> list[tuple[int, list[list[int]]]]:
-    return [
-        (bundle.prefix, [sorted(r.index for r in batch) for batch in bundle.batches])
-        for bundle in plan(rows, **({"max_tokens": 10_000} | options))  # type: ignore[arg-type]
-    ]
 
 
 def test_a_row_ends_with_the_last_policy_token():
@@ -54,35 +48,34 @@ def test_a_backtrack_gives_a_row_for_each_context():
     assert rows_of(0, at_the_end) == [Row(0, (1, 2, 3, 4, 5, 6, 7), (2, 5, 6))]
 
 
-def test_groups_share_their_own_prompt():
-    first, second = "instruction: " + "a" * 40, "instruction: " + "b" * 50
-    rows = [made(i, second if i % 2 else first, f"{i}!") for i in range(6)]
-    assert drawn(rows) == [(53, [[0, 2, 4]]), (63, [[1, 3, 5]])]
+FIRST, SECOND, LONG = "instruction: " + "a" * 40, "instruction: " + "b" * 50, "x" * 2000
 
 
-def test_an_instruction_is_shared_where_nothing_longer_is():
-    rows = [made(i, "instruction: " + chr(97 + i) * 3, "answer") for i in range(4)]
-    assert drawn(rows) == [(13, [[0, 1, 2, 3]])]
-
-
-def test_a_short_common_beginning_is_not_shared():
-    assert drawn([made(0, "abcdefgx", "1"), made(1, "abcdefgy", "2")]) == [(0, [[0, 1]])]
-
-
-def test_a_short_prefix_of_long_rows_is_not_worth_an_explicit_mask():
-    long = "x" * 2000
-    assert drawn([made(0, "a" * 100, "1" + long), made(1, "a" * 100, "2" + long)])[0][0] == 0
-    assert drawn([made(0, "a" * 1500, "1" + long), made(1, "a" * 1500, "2" + long)])[0][0] == 1500
-
-
-def test_no_policy_token_is_shared():
-    rows = [made(0, "a" * 20, "same words"), made(1, "a" * 20, "same words")]
-    assert drawn(rows) == [(20, [[0, 1]])]
-
-
-def test_unlike_lengths_are_not_padded_to_one_another():
-    rows = [made(0, "a" * 60, "b" * 400), made(1, "a" * 60, "c" * 390), made(2, "a" * 60, "d" * 50)]
-    assert drawn(rows) == [(60, [[0, 1], [2]])]
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        # Groups share their own prompt.
+        ([(SECOND if i % 2 else FIRST, f"{i}!") for i in range(6)], [(53, [[0, 2, 4]]), (63, [[1, 3, 5]])]),
+        # An instruction is shared where nothing longer is, a short common beginning is not.
+        ([("instruction: " + c * 3, "answer") for c in "abcd"], [(13, [[0, 1, 2, 3]])]),
+        ([("abcdefgx", "1"), ("abcdefgy", "2")], [(0, [[0, 1]])]),
+        # A short prefix of long rows is not worth an explicit mask.
+        ([("a" * 100, "1" + LONG), ("a" * 100, "2" + LONG)], [(0, [[0, 1]])]),
+        ([("a" * 1500, "1" + LONG), ("a" * 1500, "2" + LONG)], [(1500, [[0, 1]])]),
+        # No policy token is shared.
+        ([("a" * 20, "same words"), ("a" * 20, "same words")], [(20, [[0, 1]])]),
+        # Unlike lengths are not padded to one another.
+        ([("a" * 60, "b" * 400), ("a" * 60, "c" * 390), ("a" * 60, "d" * 50)], [(60, [[0, 1], [2]])]),
+    ],
+)
+def test_what_is_shared_and_batched(
+    texts: list[tuple[str, str]], expected: list[tuple[int, list[list[int]]]]
+):
+    bundles = plan([made(i, *text) for i, text in enumerate(texts)], max_tokens=10_000)
+    found = [
+        (bundle.prefix, [sorted(r.index for r in batch) for batch in bundle.batches]) for bundle in bundles
+    ]
+    assert found == expected
 
 
 prompts = st.sampled_from(["a" * 30, "a" * 30 + "b" * 20, "a" * 9, "c" * 12, "cd"])

@@ -15,10 +15,6 @@ def test_an_epoch_holds_each_item_once_and_the_next_one_is_in_another_order() ->
     assert batch_of(2, 12, 4, seed=1) != first[4:8]
 
 
-def test_fewer_items_than_a_batch_are_all_taken() -> None:
-    assert sorted(batch_of(1, 3, 8, seed=0)) == sorted(batch_of(9, 3, 8, seed=0)) == [0, 1, 2]
-
-
 @given(st.integers(1, 50), st.integers(1, 20), st.integers(1, 40), st.integers())
 def test_a_batch_never_holds_an_item_twice(count: int, batch: int, step: int, seed: int) -> None:
     chosen = batch_of(step, count, batch, seed)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 
 import pytest
 
@@ -128,32 +129,22 @@ def candidate(value: float, text: str = "", kind: str = "search") -> Candidate:
 
 
 @pytest.mark.parametrize(
-    ("values", "pairs"),
+    ("candidates", "margin", "pairs"),
     [
-        ((0.1, 0.9, 0.5), [("0.9", "0.1"), ("0.5", "0.1"), ("0.9", "0.5")]),
-        ((0.1, 0.9, 0.65), [("0.9", "0.1"), ("0.65", "0.1")]),
-        # 0.7 − 0.4 is below 0.3 in binary, and counts as 0.3
-        ((0.4, 0.7), [("0.7", "0.4")]),
-        ((0.4, 0.6999), []),
+        ((candidate(0.1), candidate(0.9), candidate(0.5)), 0.3, ["0.9 0.1", "0.5 0.1", "0.9 0.5"]),
+        ((candidate(0.1), candidate(0.9), candidate(0.65)), 0.3, ["0.9 0.1", "0.65 0.1"]),
+        ((candidate(0.4), candidate(0.7)), 0.3, ["0.7 0.4"]),  # below 0.3 in binary, and counts as 0.3
+        ((candidate(0.4), candidate(0.6999)), 0.3, []),
+        ((candidate(1.0, "a"), candidate(1.0, "b")), 0.0, []),  # equal returns, even without a margin
+        ((candidate(1.0, "dogs"), candidate(0.0, "dogs")), 0.2, []),  # the same action
+        ((candidate(1.0, "dogs"), candidate(0.0, "dogs", "answer")), 0.2, ["dogs dogs"]),
     ],
 )
-def test_every_pair_that_is_far_enough_apart(values: tuple[float, ...], pairs: list[tuple[str, str]]):
-    found = all_pairs([candidate(value) for value in values], 0.3)
-    assert [(p.chosen.actions[0].text, p.rejected.actions[0].text) for p in found] == pairs
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "margin", "count"),
-    [
-        (candidate(1.0, "a"), candidate(1.0, "b"), 0.0, 0),  # equal returns, even without a margin
-        (candidate(1.0, "dogs"), candidate(0.0, "dogs"), 0.2, 0),  # the same action
-        (candidate(1.0, "dogs"), candidate(0.0, "dogs", "answer"), 0.2, 1),
-    ],
-)
-def test_only_different_actions_with_different_returns_are_a_pair(
-    first: Candidate, second: Candidate, margin: float, count: int
+def test_pairs_are_different_actions_far_enough_apart(
+    candidates: Sequence[Candidate], margin: float, pairs: list[str]
 ):
-    assert len(all_pairs([first, second], margin)) == count
+    found = all_pairs(candidates, margin)
+    assert [f"{p.chosen.actions[0].text} {p.rejected.actions[0].text}" for p in found] == pairs
 
 
 def test_one_pair_per_state_the_furthest_apart():

@@ -121,23 +121,6 @@ def test_two_stages_of_cycles(tmp_path: Path):
     assert not torch.equal(weights(policy), weights(new_policy()))
 
 
-def test_answering_rightly_is_learnt(tmp_path: Path):
-    # Only the answer counts: the wrong answer must lose against the right one.
-    reward = replace(REWARD, parts=("answer",))
-    _, policy, _ = run(tmp_path, reward=reward, steps=4, batch=4)
-
-    def preference(p: Policy) -> float:
-        context = Segment("prompt", "", tuple(BYTES.chat([("user", "0?")])))  # type: ignore[list-item]
-        right, wrong = (
-            Trajectory(QUESTIONS[0], (context, Segment("policy", "", tuple(BYTES.encode(t)))))
-            for t in TURNS[3:5]
-        )
-        a, b = compute_logprobs(p, [right, wrong])
-        return float(a.sum() - b.sum())
-
-    assert preference(policy) > preference(new_policy())
-
-
 def test_a_stage_ends_when_dev_em_stalls_and_keeps_its_best(tmp_path: Path):
     # Learning nothing (lr 0), no cycle is better than the start.
     result, policy, shown = run(tmp_path, lr=0.0, steps=5)
