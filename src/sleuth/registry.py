@@ -9,7 +9,17 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from sleuth.errors import ConfigError
+from sleuth.errors import ConfigError, SleuthError
+
+
+def needed(module: str, extra: str, fault: type[SleuthError] = ConfigError) -> Any:
+    """The imported module of an optional package; raises `fault` naming the extra that installs it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise fault(
+            f"{error.name} is not installed: pip install '.[{extra}]' in the Sleuth checkout"
+        ) from error
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

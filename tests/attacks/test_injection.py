@@ -1,8 +1,6 @@
 """Passages and questions that try to act. A gullible model repeats nothing; only the world attacks."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, settings
@@ -11,10 +9,10 @@ from hypothesis import strategies as st
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.protocols.search_tags import SearchTags
-from sleuth.retrievers.base import Retriever
 from sleuth.rewards.answer import AnswerOrEvidenceReward
-from sleuth.types import Hit, Passage, Question, Trajectory
+from sleuth.types import Passage, Question, Trajectory
 from support.episodes import run_episodes
+from support.fixed_retriever import Shown
 
 PROTOCOL = SearchTags(instruction="Answer.", note="evaluate", invalid_message="\nAgain.\n")
 ATTACKS = [
@@ -33,22 +31,13 @@ ATTACKS = [
 ]
 
 
-@dataclass(frozen=True)
-class Poisoned(Retriever):
-    title: str
-    text: str
-
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        return [[Hit(Passage("evil", self.title, self.text), 1.0)] for _ in queries]
-
-
 def attacked(title: str, text: str, question: str = "Capital?") -> Trajectory:
     script = ["<search>capital</search>", "<evaluate>nothing</evaluate><answer>Rome</answer>"]
     ((trajectory,),) = run_episodes(
         [Question("q", question, ("Paris",))],
         protocol=PROTOCOL,
         engine=ScriptedEngine(script),
-        retriever=Poisoned(title, text),
+        retriever=Shown((Passage("evil", title, text),)),
         limits=Limits(max_context=100_000, max_passage_tokens=50_000),
     )
     return trajectory

@@ -66,10 +66,6 @@ def test_opening_by_name():
         open_encoder("")
 
 
-def test_bad_settings():
-    with pytest.raises(ConfigError, match="batch must be at least 1, not 0"):
-        SentenceEncoder("x", batch=0)
-    with pytest.raises(ConfigError, match="max_tokens must be at least 0, not -1"):
-        SentenceEncoder("x", max_tokens=-1)
+def test_no_model():
     with pytest.raises(EngineError, match="no encoder given"):
         SentenceEncoder().encode(["x"])

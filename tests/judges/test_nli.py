@@ -15,13 +15,12 @@ PAIRS = [("a b c", "a"), ("d", "e f"), ("", "a"), ("g " * 500, "h")]
 
 
 def test_the_label_order_comes_from_the_config(tmp_path: Path):
-    first = NLIJudge(str(tiny_bert(tmp_path / "1", ("entailment", "neutral", "contradiction")))).entailment(
-        PAIRS
-    )
-    last = NLIJudge(str(tiny_bert(tmp_path / "2", ("contradiction", "neutral", "ENTAILMENT")))).entailment(
-        PAIRS
-    )
-    middle = NLIJudge(str(tiny_bert(tmp_path / "3", ("no", "yes", "hm"))), label="yes").entailment(PAIRS)
+    orders = [("entailment", "neutral", "contradiction"), ("contradiction", "neutral", "ENTAILMENT")]
+    folders = [
+        tiny_bert(tmp_path / f"{i}", labels) for i, labels in enumerate([*orders, ("no", "yes", "hm")])
+    ]
+    first, last = (NLIJudge(str(folder)).entailment(PAIRS) for folder in folders[:2])
+    middle = NLIJudge(str(folders[2]), label="yes").entailment(PAIRS)
     for values in zip(first, last, middle, strict=True):
         assert sum(v for v in values if v is not None) == pytest.approx(1.0, abs=1e-5)
 

@@ -41,10 +41,6 @@ def test_no_index(tmp_path: Path, fruit: list[Passage]):
         Dense(str(tmp_path / "i")).open()
     with pytest.raises(RetrievalError, match="no index given"):
         Dense().search(["a"], 1)
-    with pytest.raises(RetrievalError, match="does not exist"):
-        Dense("nowhere").open()
-    with pytest.raises(ConfigError, match=r"dense\.nprobe"):
-        Dense(nprobe=-1)
 
 
 def test_identity_names_what_a_ranking_depends_on(index: Path, letters: Encoder):

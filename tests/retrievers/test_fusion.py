@@ -56,11 +56,8 @@ def test_for_question_reaches_every_part():
 
 
 def test_bad_settings_and_failing_parts():
-    pair = (Fixed("a"), Fixed("b"))
     with pytest.raises(ConfigError, match="two retrievers or more, not 0"):
         Fusion()
-    with pytest.raises(ConfigError, match=r"fusion\.k must be at least 1, not 0"):
-        Fusion(pair, k=0)
     with pytest.raises(RetrievalError, match="no index given"):
         Fusion((Fixed("a"), BM25())).search(["q"], 1)
     identity = Fusion((GivenParagraphs(), Fixed("a"))).identity()

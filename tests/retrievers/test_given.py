@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sleuth.errors import ConfigError, RetrievalError
+from sleuth.errors import RetrievalError
 from sleuth.retrievers.all_given import AllGiven
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
@@ -36,9 +36,8 @@ def test_score_by_hand():
     norm = 1.2 * (0.25 + 0.75 * 7 / 5)
     expected = [("a", idf * 2 * 2.2 / (2 + norm)), ("b", idf * 2.2 / (1 + norm))]
     hits = GivenParagraphs().for_question(QUESTION).search(["Rivers?"], 5)[0]
-    assert [(hit.passage.id, hit.score) for hit in hits] == [
-        (i, pytest.approx(score)) for i, score in expected
-    ]
+    assert [hit.passage.id for hit in hits] == [name for name, _ in expected]
+    assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected])
 
 
 def test_only_what_matches_and_at_most_k():
@@ -71,7 +70,7 @@ def test_all_given_returns_every_passage_in_order():
 
 @pytest.mark.parametrize("retriever", [GivenParagraphs(), AllGiven()])
 def test_given_passages_need_a_question_that_has_some(retriever: Retriever):
-    with pytest.raises(RetrievalError, match=r"only .*for a question"):
+    with pytest.raises(RetrievalError, match="only for a question"):
         retriever.search(["x"], 1)
     with pytest.raises(RetrievalError, match="'q7' comes without passages"):
         retriever.for_question(Question("q7", "?", ()))
@@ -82,14 +81,8 @@ def test_no_retriever_finds_nothing():
     assert NoRetriever().search([], 3) == []
 
 
-WITHOUT_INDEX = [
-    BM25(),
-    Dense(),
-    Hybrid(),
-    Fusion((Fixed("a"), Fixed("b"))),
-    Rerank(Fixed("a")),
-    NoRetriever(),
-]
+PAIR = Fusion((Fixed("a"), Fixed("b")))
+WITHOUT_INDEX = [BM25(), Dense(), Hybrid(), PAIR, Rerank(Fixed("a")), NoRetriever()]
 
 
 @pytest.mark.parametrize("retriever", [GivenParagraphs(), AllGiven(), *WITHOUT_INDEX])
@@ -101,12 +94,6 @@ def test_bad_queries_and_k(retriever: Retriever):
     for queries, message in (("river", "not the text"), ([None], "must be text, not None")):
         with pytest.raises(RetrievalError, match=message):
             retriever.search(queries, 1)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(("k1", "b"), [(-1.0, 0.5), (math.nan, 0.5), (1.2, 1.5), (1.2, math.nan)])
-def test_bad_parameters(k1: float, b: float):
-    with pytest.raises(ConfigError):
-        GivenParagraphs(k1=k1, b=b)
 
 
 def test_identities():

@@ -45,15 +45,6 @@ def test_recipes_hold_it(part: Retriever):
     assert chosen == Hybrid(depth=5)
 
 
-def test_bad_settings():
-    with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
-        Hybrid(k=0)
-    with pytest.raises(ConfigError, match="depth must be at least 1, not -3"):
-        Hybrid(depth=-3)
-    with pytest.raises(RetrievalError, match="no index given"):
-        Hybrid().search(["a"], 1)
-
-
 def test_an_index_is_searched_by_all_it_holds(
     index: Path, tmp_path: Path, fruit: list[Passage], letters: Encoder, monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,4 +1,4 @@
-"""A retriever that always finds the same passages."""
+"""Retrievers that always find the same passages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,3 +20,13 @@ class Fixed(Retriever):
             log.append(k)
         hits = [Hit(Passage(name, "", f"{name} {name}"), 9.0 - i) for i, name in enumerate(self.ids)]
         return [hits[: check_k(k)] if query else [] for query in queries]
+
+
+@dataclass(frozen=True)
+class Shown(Retriever):
+    """Finds all its passages whatever is asked."""
+
+    passages: tuple[Passage, ...]
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        return [[Hit(passage, 1.0) for passage in self.passages] for _ in queries]

@@ -3,6 +3,9 @@
 import time
 from typing import Self
 
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
 from sleuth.cli.output import warn
 from sleuth.text import clock
 
@@ -10,18 +13,12 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class Meter:
-    """Count of `unit`s with its rate and, if a total is known, the time left.
+    """Count of `unit`s with its rate and, if a `total` is expected (not 0), the time left."""
 
-    `total`: expected count, 0 = unknown. `start`: count before this run, excluded from the rate.
-    """
-
-    def __init__(self, unit: str, total: int = 0, *, start: int = 0, silent: bool = False) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
+    def __init__(self, unit: str, total: int = 0, *, silent: bool = False) -> None:
         console = Console(stderr=True)
         self._unit, self._total = unit, total
-        self._last = (time.monotonic(), start)
+        self._last = (time.monotonic(), 0)
         self._is_log = not (silent or console.is_terminal)
         columns = (TextColumn("{task.description}"), BarColumn())
         hidden = silent or self._is_log

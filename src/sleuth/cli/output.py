@@ -1,29 +1,22 @@
 """Output of the verbs: JSON for programs, rich tables for people."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
     from sleuth.evaluation.statistics import Estimate
 
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output, indented, with a final newline."""
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
-
-
-def print_json_line(value: Any) -> None:
-    """One JSON object on one line."""
-    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
 
 
 _CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
@@ -38,27 +31,22 @@ def print_table(
     headers: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str = "", words: int | None = None
 ) -> None:
     """A table no wider than the terminal; its first column is never cut. After `words` columns, numbers are aligned."""
-    from rich.table import Table
-
     table = Table(title=as_written(title) if title else None, title_justify="left")
     for index, header in enumerate(headers):
         is_number = words is not None and index >= words
         table.add_column(as_written(header), justify="right" if is_number else "left", no_wrap=index == 0)
     for row in rows:
         table.add_row(*(as_written(cell) if isinstance(cell, str) else cell for cell in row))
-    _console().print(table)
+    console().print(table)
 
 
 def as_written(text: str, style: str = "") -> Text:
     """Plain text for a terminal: no markup, no emoji names, and no control characters."""
-    from rich.text import Text
-
     return Text(_CONTROL.sub("", text), style)
 
 
-def _console() -> Console:
-    from rich.console import Console
-
+def console() -> Console:
+    """Standard output as a rich console."""
     return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
@@ -67,11 +55,11 @@ def warn(line: str) -> None:
     print(f"sleuth: {line}", file=sys.stderr)
 
 
-def print_figures(title: str, rows: Sequence[tuple[str, Mapping[str, Estimate]]]) -> None:
+def print_figures(title: str, rows: Sequence[tuple[str, "Mapping[str, Estimate]"]]) -> None:
     """Headline figures with 95 % intervals, one row a system."""
     from sleuth.evaluation.figures import HEADLINE, figure, interval, number
 
-    between = " " if _console().width >= WIDE else "\n"
+    between = " " if console().width >= WIDE else "\n"
     headers = ["", *(f"{figure(name).label} ({figure(name).unit})" for name in HEADLINE), "n"]
     lines = []
     for name, metrics in rows:

@@ -8,11 +8,11 @@ import logging
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sleuth.errors import DataError
+from sleuth.registry import needed
 from sleuth.text import valid_unicode
 
 _PARSED_AWAY = ("title", "script", "style", "nav", "noscript", "template", "svg", "iframe", "object")
@@ -57,17 +57,17 @@ def _text(path: Path) -> Iterator[Section]:
 
 
 def _markdown(path: Path) -> Iterator[Section]:
-    parser = _installed("markdown_it", "markdown-it-py").MarkdownIt("commonmark").enable("table")
+    parser = needed("markdown_it", "folder", MissingParserError).MarkdownIt("commonmark").enable("table")
     return _html_sections(parser.render(_FRONT_MATTER.sub("", _decoded(path.read_bytes()))))
 
 
 def _html(path: Path) -> Iterator[Section]:
-    return _html_sections(_decoded_html(path.read_bytes(), _installed("bs4", "beautifulsoup4")))
+    return _html_sections(_decoded_html(path.read_bytes(), needed("bs4", "folder", MissingParserError)))
 
 
 def _html_sections(source: str) -> Iterator[Section]:
     """Yield the text between headings; a new block begins a new paragraph."""
-    bs4 = _installed("bs4", "beautifulsoup4")
+    bs4 = needed("bs4", "folder", MissingParserError)
     heading, parts, block, in_heading = "", list[str](), None, False
     for text, above in _visible(source, bs4):
         if above is not block:
@@ -129,7 +129,7 @@ _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, Runtime
 
 
 def _pdf(path: Path) -> Iterator[Section]:
-    pypdf = _installed("pypdf", "pypdf")
+    pypdf = needed("pypdf", "folder", MissingParserError)
     # Its warnings about repaired files would go to the terminal, one a page.
     logging.getLogger("pypdf").addHandler(logging.NullHandler())
     faults = (pypdf.errors.PyPdfError, pypdf.errors.DependencyError, zlib.error, *_FAULTS)
@@ -155,16 +155,6 @@ def _decoded(data: bytes) -> str:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise DataError(f"{line}: text: holds NUL bytes, so it is not text")
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _installed(module: str, package: str) -> Any:
-    """Return a parser of the `folder` extra."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingParserError(
-            f"{package} is not installed: pip install '.[folder]' in the Sleuth checkout"
-        ) from error
 
 
 READERS: dict[str, Callable[[Path], Iterator[Section]]] = {

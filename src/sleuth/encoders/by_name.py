@@ -22,5 +22,5 @@ def open_encoder(name: str) -> Encoder:
         return SentenceEncoder(name)
     known = ["minilm", *SHORT, "e5-base-v2", "bge-base-en-v1.5"]
     raise ConfigError(
-        f"unknown encoder {name!r}{nearest(name, known)} (or a Hugging Face name with its owner, or a folder)"
+        f"unknown encoder {name!r}{nearest(name, known)} (or OWNER/NAME of the hub, or a folder)"
     )

@@ -54,9 +54,7 @@ class CrossEncoder(Checked):
 def load(name: str, device: str = "cpu", max_tokens: int = 512) -> Any:
     """The sentence-transformers CrossEncoder in float32, once per process. Raises EngineError as `open` does."""
     if not name:
-        raise EngineError(
-            "no cross-encoder given: set its model, such as cross-encoder/ms-marco-MiniLM-L6-v2"
-        )
+        raise EngineError("no cross-encoder given: set its model, such as BAAI/bge-reranker-base")
     with loading(name, f"cross-encoder {name!r}", "dense") as options:
         from sentence_transformers import CrossEncoder as Model
 

@@ -27,9 +27,8 @@ def loading(source: str, what: str, extra: str = "train") -> Iterator[dict[str, 
         with quiet():
             yield {"trust_remote_code": False, "local_files_only": not reachable}
     except ModuleNotFoundError as error:
-        raise EngineError(
-            f"{what} needs {error.name}: pip install '.[{extra}]' in the Sleuth checkout"
-        ) from error
+        install = f"pip install '.[{extra}]' in the Sleuth checkout"
+        raise EngineError(f"{what} needs {error.name}: {install}") from error
     except Exception as error:
         # tokenizers raises a bare Exception for a damaged tokenizer.json; other subclasses are bugs.
         if type(error) is not Exception and not isinstance(error, failures):

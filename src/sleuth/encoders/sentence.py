@@ -77,9 +77,8 @@ class SentenceEncoder(Checked, Encoder):
 
     def _vectors(self, name: str, texts: Sequence[str]) -> NDArray[np.float32]:
         # One extra text, so that an empty list has a width as well.
-        rows = load(
-            name, self.device, self.max_tokens
-        ).encode(
+        model = load(name, self.device, self.max_tokens)
+        rows = model.encode(
             [*texts, ""],
             prompt="",  # a prompt in the model's own settings would be added to our prefix
             batch_size=self.batch,

@@ -53,11 +53,9 @@ class LLMJudge(Checked, Judge):
     """Cache verdicts on disk."""
 
     def open(self) -> None:
-        """Open the engine now. Raises JudgeError if that fails."""
         _ = self._engine
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        """1.0 for a yes, 0.0 for a no; see Judge."""
         prompts = [ENTAILMENT.replace("{premise}", p).replace("{hypothesis}", h) for p, h in pairs]
         return [None if verdict is None else float(verdict) for verdict in self.ask(prompts)]
 
@@ -115,8 +113,8 @@ class LLMJudge(Checked, Judge):
             return None
 
     def _cache(self, key: str, verdict: bool | None) -> None:
-        """Write the verdict to disk; a cache that cannot be written costs only time."""
         if verdict is not None and self.remember:
+            # A cache that cannot be written costs only time.
             with suppress(OSError), whole_file(self._file(key)) as file:
                 file.write(b"yes" if verdict else b"no")
 

@@ -36,7 +36,6 @@ class NLIJudge(Checked, Judge):
     """"auto", "cpu", "cuda" or another torch device."""
 
     def open(self) -> None:
-        """Load the model now. Raises JudgeError if there is none, or it is not a trained NLI model."""
         _ = self._loaded
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:

@@ -23,11 +23,9 @@ class SmallJudge(Judge):
     """Its folder; "" = the default of `sleuth judge train`."""
 
     def open(self) -> None:
-        """Load the model now. Raises JudgeError if there is none."""
         self._judge.open()
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        """See Judge."""
         return self._judge.entailment(pairs)
 
     @cached_property

@@ -1,13 +1,11 @@
 """Retriever: queries in, ranked passages out."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Self
 
 from sleuth.concurrency import Tick
 from sleuth.errors import RetrievalError
@@ -37,7 +35,7 @@ class Retriever(ABC):
     def open(self) -> None:  # noqa: B027 - most retrievers have nothing to open
         """Load what searches need, such as an index or an encoder. Raises RetrievalError or EngineError early."""
 
-    def for_question(self, question: Question) -> Retriever:
+    def for_question(self, question: Question) -> "Retriever":
         """The retriever to use for this question: itself, unless the passages come with the question."""
         return self
 
@@ -46,7 +44,7 @@ class Retriever(ABC):
         """Whether it, or a part of it, searches an index on disk that has not been named yet."""
         return False
 
-    def at(self, path: str) -> Retriever:
+    def at(self, path: str) -> Self:
         """The same over the index directory `path`, as every part of it that searches one; else itself."""
         return self
 
@@ -93,25 +91,28 @@ _SEARCHES: set[asyncio.Future[None]] = set()
 """Running searches; the event loop itself holds only weak references to its tasks."""
 
 
+@dataclass(frozen=True)
 class OnDisk(Retriever):
-    """A dataclass of settings whose `path` names an index. Copies share the settings, not the open index."""
+    """Settings that name an index on disk. Copies share the settings, not the open index."""
 
-    path: str
+    path: str = ""
+    """Index directory; "" = not set yet."""
 
     @property
     def unplaced(self) -> bool:
         return not self.path
 
-    def at(self, path: str) -> Retriever:
-        return cast(Retriever, replace(cast(Any, self), path=path))
+    def at(self, path: str) -> Self:
+        return replace(self, path=path)
 
     def __getstate__(self) -> dict[str, Any]:
         """The settings only: copies and other processes open the index themselves."""
-        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self))}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
+@dataclass(frozen=True)
 class Around(Retriever):
-    """A dataclass of settings that changes what another `retriever` finds."""
+    """Settings for changing what another retriever finds."""
 
     retriever: Retriever
 
@@ -122,8 +123,8 @@ class Around(Retriever):
     def unplaced(self) -> bool:
         return self.retriever.unplaced
 
-    def at(self, path: str) -> Retriever:
-        return cast(Retriever, replace(cast(Any, self), retriever=self.retriever.at(path)))
+    def at(self, path: str) -> Self:
+        return replace(self, retriever=self.retriever.at(path))
 
     def inner_identity(self) -> dict[str, str]:
         """The retriever's identity, each name under "of."."""
@@ -138,7 +139,7 @@ def check_k(k: object) -> int:
 
 
 def check_queries(queries: Sequence[str]) -> list[str]:
-    """`queries` as a list of texts, else RetrievalError. One text is not a batch: it would be searched letter by letter."""
+    """`queries` as a list of texts, else RetrievalError. One text would be searched letter by letter."""
     if isinstance(queries, str):
         raise RetrievalError(f"queries must be a list of texts, not the text {queries[:80]!r}")
     for query in queries:

@@ -26,8 +26,6 @@ class BM25(Checked, OnDisk):
     Two BM25 are equal if their settings are.
     """
 
-    path: str = ""
-    """Index directory; "" = not set yet."""
     title_boost: NonNegativeFloat = 0.3
     """Weight of the title's own score, added to the score of title and text together."""
 
@@ -63,9 +61,7 @@ class BM25(Checked, OnDisk):
     @cached_property
     def _index(self) -> OpenIndex:
         if not self.path:
-            raise RetrievalError(
-                "no index given: pass --index DIR, or build one with 'sleuth index SRC -o DIR'"
-            )
+            raise RetrievalError("no index given: pass --index DIR, or build one: sleuth index SRC -o DIR")
         return OpenIndex(Path(self.path))
 
 

@@ -22,8 +22,6 @@ class Dense(Checked, OnDisk):
     Index and encoder stay as they were when opened. Two Dense are equal if their settings are.
     """
 
-    path: str = ""
-    """Index directory; "" = not set yet."""
     encoder: Encoder | None = None
     """None = the encoder that the index names."""
     nprobe: NonNegative = 0
@@ -55,9 +53,7 @@ class Dense(Checked, OnDisk):
     @cached_property
     def _index(self) -> OpenDense:
         if not self.path:
-            raise RetrievalError(
-                "no index given: pass --index DIR, or build one with 'sleuth index SRC -o DIR --dense minilm'"
-            )
+            raise RetrievalError("no index given: pass --index DIR, built by 'sleuth index --dense minilm'")
         return OpenDense(Path(self.path))
 
     @cached_property

@@ -58,9 +58,7 @@ class Evidence(Retriever):
     @cached_property
     def _texts(self) -> dict[tuple[str, str], str]:
         if not self.path:
-            raise RetrievalError(
-                "no evidence given: set retriever.path to the extractor's trajectories.jsonl"
-            )
+            raise RetrievalError("no evidence given: set retriever.path to a trajectories.jsonl")
         found: dict[tuple[str, str], str] = {}
         for number, line in lines(Path(self.path)):
             try:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
+from typing import Self
 
 from sleuth.checked import Checked, Positive
 from sleuth.errors import ConfigError
@@ -45,7 +46,7 @@ class Fusion(Checked, Retriever):
     def unplaced(self) -> bool:
         return any(retriever.unplaced for retriever in self.retrievers)
 
-    def at(self, path: str) -> Retriever:
+    def at(self, path: str) -> Self:
         return replace(self, retrievers=tuple(retriever.at(path) for retriever in self.retrievers))
 
     def identity(self) -> dict[str, str]:

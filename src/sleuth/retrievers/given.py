@@ -27,9 +27,7 @@ class GivenParagraphs(Checked, Retriever):
     """Length normalisation."""
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        raise RetrievalError(
-            "given paragraphs can only be searched for a question that has them; use an index"
-        )
+        raise RetrievalError("given paragraphs exist only for a question that has them; use an index")
 
     def for_question(self, question: Question) -> Retriever:
         if not question.passages:

@@ -17,8 +17,6 @@ from sleuth.types import Hit
 class Hybrid(Checked, OnDisk):
     """Fusion of BM25 and Dense over one index directory with words and vectors."""
 
-    path: str = ""
-    """Index directory built with --dense; "" = not set yet."""
     encoder: Encoder | None = None
     """None = the encoder that the index names."""
     k: Positive = 60

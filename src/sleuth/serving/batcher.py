@@ -21,9 +21,6 @@ from sleuth.types import Hit
 Found = Sequence[Sequence[Hit]]
 """Hits of each query."""
 
-_OVERHEAD = 250
-"""Bytes that a list of hits, and each of its passages, takes in addition to its texts, about."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiting:

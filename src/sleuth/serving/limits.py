@@ -36,6 +36,5 @@ class Limits(Checked):
     """Bearer token that clients must send, visible ASCII characters; "" disables the check."""
 
     def cross_check(self) -> None:
-        """Refuse a token that no header can carry, without showing it."""
         if not all("!" <= letter <= "~" for letter in self.token):
             raise ConfigError("the token must consist of visible ASCII characters without spaces")

@@ -20,10 +20,7 @@ TOP_K = 10
 """Passages that `search` names; `fetch` reads their texts one by one."""
 
 
-# Without slots: mcp would take a slot for the field's default, and write no schema for the result of a tool.
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True)  # without slots, which mcp would take for defaults, so that it wrote no schema
 class Found:
     """A passage in a search result."""
 
@@ -53,9 +50,7 @@ class Document:
 def build_server(retriever: Retriever, passages: Passages) -> MCPServer[object]:
     """An MCP server with both tools over one index."""
     usage = "Search passages with plain words, then fetch those that look relevant."
-    server: MCPServer[object] = MCPServer(
-        "sleuth", instructions=usage, version=__version__, log_level="WARNING"
-    )
+    server = MCPServer[object]("sleuth", instructions=usage, version=__version__, log_level="WARNING")
     read_only = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
     @server.tool(annotations=read_only, structured_output=True)

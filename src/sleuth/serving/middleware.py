@@ -19,12 +19,9 @@ class BearerToken:
         self._open_paths = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] == "http" and scope["path"] not in self._open_paths and not self._accepts(scope):
-            refusal = error_response(
-                401, "a token is needed: send 'Authorization: Bearer TOKEN'", {"WWW-Authenticate": "Bearer"}
-            )
-            await refusal(scope, receive, send)
+            reason = "a token is needed: send 'Authorization: Bearer TOKEN'"
+            await error_response(401, reason, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -43,7 +40,6 @@ class BodyLimit:
         self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -80,7 +76,6 @@ class Deadline:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

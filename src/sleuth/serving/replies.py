@@ -1,4 +1,4 @@
-"""JSON responses and errors that all routes, middleware and MCP tools share: an error is one JSON line."""
+"""JSON responses and errors that all routes and middleware share: an error is one JSON line."""
 
 import msgspec
 from starlette.responses import Response
@@ -13,11 +13,6 @@ class RequestError(Exception):
         """HTTP status."""
 
 
-def write_error(reason: str) -> bytes:
-    """`{"error": "…"}` in one line."""
-    return msgspec.json.encode({"error": " ".join(reason.split())})
-
-
 def json_response(content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """A response with JSON `content`. A 503 asks the client to retry after a second."""
     if status == 503:
@@ -26,5 +21,5 @@ def json_response(content: bytes, status: int = 200, headers: dict[str, str] | N
 
 
 def error_response(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
-    """A response with the error `reason`."""
-    return json_response(write_error(reason), status, headers)
+    """A response `{"error": reason}` in one line."""
+    return json_response(msgspec.json.encode({"error": " ".join(reason.split())}), status, headers)

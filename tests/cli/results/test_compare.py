@@ -61,9 +61,8 @@ def test_only_html_needs_the_report_extra(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["compare", str(runs / "a"), str(runs / "b")]) == 0
     assert main(["compare", str(runs / "a"), "--html", str(tmp_path / "report.html")]) == 1
-    assert capsys.readouterr().err == (
-        "sleuth: pages need matplotlib: pip install '.[report]' in the Sleuth checkout\n"
-    )
+    message = "pages need matplotlib: pip install '.[report]' in the Sleuth checkout"
+    assert capsys.readouterr().err == f"sleuth: {message}\n"
 
 
 def test_different_settings_are_refused_or_stamped_in_every_format(

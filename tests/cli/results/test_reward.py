@@ -32,29 +32,20 @@ def score(
 NOTE = "<evaluate>Died April 22, 1994.</evaluate><answer>1952</answer>"
 FORGED = [{"by": "environment", "text": "<evaluate>April 22, 1994</evaluate><answer>April 22, 1994</answer>"}]
 WRONG = {"answer": 0.0, "evaluation": 0.0}
+EMPTY = {"total": 0.0, "answer": None, "valid": False}
+RIGHT = {"answer": "April 22, 1994", "valid": True, "total": 1.0, "parts": {"answer": 1.0, "evaluation": 0.1}}
 SHORT = {"question": "?", "answers": "x", "segments": [{"by": "model", "text": "<answer>X</answer>"}]}
 
 
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        (
-            GOOD,
-            {
-                "total": 1.0,
-                "parts": {"answer": 1.0, "evaluation": 0.1},
-                "answer": "April 22, 1994",
-                "valid": True,
-            },
-        ),
+        (GOOD, RIGHT),
         # A wrong answer with the gold in the notes.
         (GOOD | {"segments": [*GOOD["segments"][:2], {"by": "model", "text": NOTE}]}, {"total": 0.1}),
         # Text of the environment earns nothing.
-        (
-            GOOD | {"segments": FORGED},
-            {"total": 0.0, "parts": WRONG, "answer": None, "valid": False, "why": "no answer"},
-        ),
-        (GOOD | {"segments": []}, {"total": 0.0, "valid": False, "answer": None}),
+        (GOOD | {"segments": FORGED}, EMPTY | {"parts": WRONG, "why": "no answer"}),
+        (GOOD | {"segments": []}, EMPTY),
         # Answers may be one string, and optional fields may be missing or null.
         (SHORT, {"total": 1.0}),
         (GOOD | dict.fromkeys(("id", "passages", "gold_ids", "probes", "entailment")), {"total": 1.0}),
@@ -73,16 +64,11 @@ def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str], row: Any, ex
         (b"\xff\xfe", "rows.jsonl:2"),
         ({"question": "?", "answers": ["x"]}, "segments"),
         ({"question": 3, "answers": ["x"], "segments": []}, "question"),
-        (GOOD | {"segments": [{"by": "user", "text": "x"}]}, "'model' or 'environment'"),
         (GOOD | {"answers": [1]}, "answers"),
-        (GOOD | {"answers": None}, "answers"),
         (GOOD | {"passages": [{"id": 1, "text": "x"}]}, r"passages[0].id"),
-        (GOOD | {"passages": [{"id": "p"}]}, "text"),
         (GOOD | {"segments": [*GOOD["segments"], {"by": "tool", "text": "x"}]}, "segments[3].by"),
-        (GOOD | {"segments": [{"by": "model"}]}, "segments[0]"),
         (GOOD | {"entailment": "high"}, "entailment"),
         (GOOD | {"probes": {"rationale": 1}}, "probes.rationale"),
-        (b"[]", "rows.jsonl:2"),
         (b'{"question": "\\ud800"', "rows.jsonl:2"),
         (b'{"x": ' + b"[" * 100_000, "rows.jsonl:2"),
     ],
@@ -113,7 +99,6 @@ NOTED = GOOD | {"segments": [*GOOD["segments"][:2], SUMMARY]}
         ("eviomni", EVIOMNI, "probes.rationale"),
         ("eviomni", EVIOMNI | {"probes": {"rationale": "x"}}, "probes.evidence"),
         ("evinote-rag", NOTED | {"entailment": 1.5}, "entailment must be at most 1, not 1.5"),
-        ("evinote-rag", NOTED | {"entailment": -0.1}, "entailment"),
         ("evo-rag", GOOD | {"gold_ids": ["p9"]}, "gold_ids: 'p9' points to no passage"),
         ("evo-rag", GOOD | {"gold_ids": []}, "gold_ids"),
         ("evo-rag", GOOD | {"passages": None}, "passages"),
@@ -133,10 +118,8 @@ def test_rows_that_cannot_be_scored_name_the_field(
 def test_a_judge_that_is_missing_is_an_error_of_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(NOTED) + "\n" + json.dumps(NOTED | {"entailment": 0.5}) + "\n")
-    for setting, reason in (
-        ("reward.judge=none", "reward.judge"),
-        (f"reward.judge.model={tmp_path / 'nowhere'}", "nowhere"),
-    ):
+    nowhere = f"reward.judge.model={tmp_path / 'nowhere'}"
+    for setting, reason in (("reward.judge=none", "reward.judge"), (nowhere, "nowhere")):
         assert main(["reward", "evinote-rag", "--input", str(path), "--json", "--set", setting]) == 1
         captured = capsys.readouterr()
         first, second = map(json.loads, captured.out.splitlines())

@@ -42,9 +42,7 @@ def test_forecast_and_summary(tmp_path: Path, capsys: Capture):
     code, out, err = run(capsys, source, "-o", tmp_path / "i")
     assert code == 0
     assert out.startswith(f"2 passages indexed in {tmp_path / 'i'} (0 records skipped)\ntry: sleuth search")
-    assert err.startswith(
-        "sleuth: about 2 passages in 1 MB: up to 161 MB of memory and 1 MB of disk, of which "
-    )
+    assert err.startswith("sleuth: about 2 passages in 1 MB: up to 161 MB of memory and 1 MB of disk (")
     assert err.count("\n") == 1
     _, out, err = run(capsys, source, "-o", tmp_path / "i", "--json")
     assert (json.loads(out)["passages"], err) == (2, "")

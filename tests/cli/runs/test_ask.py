@@ -48,9 +48,7 @@ def test_no_retrieval_needs_no_index(tiny_model: Path, capsys: Capture):
     assert reply["evidence"] == []
 
 
-def test_passages_are_given_with_the_question(
-    tiny_model: Path, passages: str, capsys: Capture
-):
+def test_passages_are_given_with_the_question(tiny_model: Path, passages: str, capsys: Capture):
     asked = ["ask", "Who wrote Emma?", "--recipe", "arena/cpu", "--passages", passages, "--json"]
     small = ["--set", "scale.max_new_tokens=4", "--set", "scale.max_context=1000"]
     assert main([*asked, *small, "--model", str(tiny_model)]) == 0

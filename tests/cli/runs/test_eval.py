@@ -70,9 +70,7 @@ def evaluated(tmp_path: Path, recipe: str, *more: str) -> tuple[int, dict[str, A
     return code, json.loads((folder / "result.json").read_text()) if code == 0 else {}
 
 
-def test_an_endpoint_under_a_recipe_s_protocol(
-    tmp_path: Path, data: str, endpoint: str, capsys: Capture
-):
+def test_an_endpoint_under_a_recipe_s_protocol(tmp_path: Path, data: str, endpoint: str, capsys: Capture):
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
     code, result = evaluated(tmp_path, "search-r1/paper", *more)
     assert code == 0
@@ -100,9 +98,7 @@ def test_every_result_names_what_its_figures_depend_on(
     assert result["source"] == data
 
 
-def test_a_missing_judge_costs_the_reward_only(
-    tmp_path: Path, data: str, endpoint: str, capsys: Capture
-):
+def test_a_missing_judge_costs_the_reward_only(tmp_path: Path, data: str, endpoint: str, capsys: Capture):
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given")
     nowhere = ("--set", f"reward.judge.model={tmp_path / 'no-judge'}", "--set", "reward.eqr=always")
     code, result = evaluated(tmp_path, "evinote-rag/paper", *more, *nowhere)
@@ -115,9 +111,7 @@ def test_a_missing_judge_costs_the_reward_only(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", sorted(RECIPES))
-def test_a_checkpoint_under_every_recipe_s_protocol(
-    tmp_path: Path, data: str, tiny_model: Path, recipe: str
-):
+def test_a_checkpoint_under_every_recipe_s_protocol(tmp_path: Path, data: str, tiny_model: Path, recipe: str):
     settings = ["retriever=given", "scale.max_new_tokens=4", "scale.max_steps=2", "scale.max_context=1000"]
     changed = [word for setting in settings for word in ("--set", setting)]
     code, result = evaluated(tmp_path, recipe, "--model", str(tiny_model), "--data", data, *changed)
@@ -127,17 +121,13 @@ def test_a_checkpoint_under_every_recipe_s_protocol(
     assert {"arithmetic", "device"} <= set(result["engine"])
 
 
-def test_a_test_split_is_reported_on_whatever_the_recipe_s_curve(
-    tmp_path: Path, data: str, endpoint: str
-):
+def test_a_test_split_is_reported_on_whatever_the_recipe_s_curve(tmp_path: Path, data: str, endpoint: str):
     """A test split may be reported on, though never watched while training."""
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.eval_every=1")
     assert evaluated(tmp_path, "rag/cpu", *more)[0] == 0
 
 
-def test_training_that_would_watch_a_test_split_is_refused(
-    data: str, tmp_path: Path, capsys: Capture
-):
+def test_training_that_would_watch_a_test_split_is_refused(data: str, tmp_path: Path, capsys: Capture):
     settings = ["scale.eval_every=1", f"scale.eval_data={data}", "retriever=given"]
     changed = [word for setting in settings for word in ("--set", setting)]
     assert main(["train", "search-r1/cpu", "-o", str(tmp_path / "run"), *changed]) == 1

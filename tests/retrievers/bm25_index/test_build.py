@@ -45,11 +45,10 @@ def test_info_and_manifest(tmp_path: Path):
 
 
 def test_the_hash_depends_on_passages_and_their_order_alone(tmp_path: Path):
-    hashes = {name: build_index(made, tmp_path / name).sha256 for name, made in {
-        "one": OLD, "same": OLD, "turned": OLD[::-1], "other": [OLD[0], Passage("b", "Old", "bananas")],
-    }.items()}  # fmt: skip
-    assert hashes["one"] == hashes["same"]
-    assert len(set(hashes.values())) == 3
+    orders = (OLD, OLD, OLD[::-1], [OLD[0], Passage("b", "Old", "bananas")])
+    hashes = [build_index(made, tmp_path / f"{number}").sha256 for number, made in enumerate(orders)]
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes)) == 3
 
 
 def test_no_passages(tmp_path: Path):
@@ -151,12 +150,8 @@ build_index(passages(), sys.argv[1])
 
 
 def start_slow_build(directory: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_BUILD, str(directory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-c", SLOW_BUILD, str(directory)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
@@ -263,12 +258,8 @@ def test_a_file_in_the_way(tmp_path: Path):
     (tmp_path / "i").write_text("mine")
     with pytest.raises(RetrievalError, match="is a file"):
         build_index(NEW, tmp_path / "i")
-
-
-def test_a_directory_that_cannot_be_made_is_one_clear_line(tmp_path: Path):
-    (tmp_path / "file").write_text("")
     with pytest.raises(RetrievalError, match="failed"):
-        build_index(NEW, tmp_path / "file" / "i")
+        build_index(NEW, tmp_path / "i" / "below")
 
 
 def test_files_are_as_readable_as_any_other(tmp_path: Path):

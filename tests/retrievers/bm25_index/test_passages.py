@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25_index import passages as passages_module
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.bm25_index.passages import Passages
@@ -36,19 +35,11 @@ def test_rows_count_up_and_are_never_used_again(tmp_path: Path, monkeypatch: pyt
     replacement = Passage("2", "", "new")
     add_passages([replacement, PASSAGES[0]], tmp_path / "i", replace=True)
     after = Passages(tmp_path / "i")
-    expected = {
-        row: PASSAGES[row] for row in (1, 2, 4, 6, 7, 8)
-    } | {10: replacement, 11: PASSAGES[0]}  # fmt: skip
+    expected = {row: PASSAGES[row] for row in (1, 2, 4, 6, 7, 8)}
+    expected |= {10: replacement, 11: PASSAGES[0]}
     assert in_order(after, size) == list(expected.items())
     assert after.by_row([11, 0, 3, 4, 500]) == {11: PASSAGES[0], 4: PASSAGES[4]}
     assert after.by_row([]) == {}
     assert after.rows_by_id(["1", "2", "99", "nobody"]) == {"1": 11, "2": 10}
     assert (after.manifest.num_passages, after.manifest.num_rows) == (8, 12)
     assert in_order(before, size) == list(enumerate(PASSAGES))  # as it was when opened
-
-
-def test_no_index(tmp_path: Path):
-    with pytest.raises(RetrievalError, match="does not exist"):
-        Passages(tmp_path / "none")
-    with pytest.raises(RetrievalError, match="is not an index"):
-        Passages(tmp_path)

@@ -2,8 +2,8 @@
 
 import errno
 import shutil
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -92,15 +92,6 @@ def test_deleted_passages_are_not_found_and_unknown_ids_are_reported(directory: 
     assert open_index(directory).identity()["num_passages"] == "3"
 
 
-def test_a_deleted_passage_can_be_added_again(directory: Path):
-    delete_passages(["a", "b"], directory)
-    info = add_passages([Passage("a", "", "apricot")], directory)
-    assert (info.num_passages, info.num_added, info.num_duplicates) == (3, 1, 0)
-    assert (found(directory, "apricot"), found(directory, "pie")) == (["a"], [])
-    assert delete_passages(["a"], directory).num_deleted == 1
-    assert found(directory) == ["c", "d"]
-
-
 def test_nothing_to_do_leaves_the_index_as_it_was(directory: Path):
     before = snapshot(directory)
     assert add_passages([], directory).num_added == 0
@@ -118,11 +109,8 @@ def test_compacted_is_as_if_the_deleted_had_never_been(tmp_path: Path, directory
     build_index([ALL[1], ALL[2], Passage("e", "", "elderberry")], tmp_path / "fresh")
     assert open_index(directory).identity() == open_index(tmp_path / "fresh").identity()
     queries = ["apple cherry", "elderberry bread", "date"]
-    for some, others in zip(
-        open_index(directory).search(queries, 5),
-        open_index(tmp_path / "fresh").search(queries, 5),
-        strict=True,
-    ):
+    both = [open_index(path).search(queries, 5) for path in (directory, tmp_path / "fresh")]
+    for some, others in zip(*both, strict=True):
         assert [(h.passage, h.score) for h in some] == [(h.passage, pytest.approx(h.score)) for h in others]
     assert add_passages([ALL[0]], directory).num_added == 1
 
@@ -211,12 +199,8 @@ def test_many_passages_are_added_and_replaced_at_once(tmp_path: Path):
     counts: list[int] = []
     new = (Passage(f"p{i}", "", f"new{i}") for i in range(4000, 10_000))
     info = add_passages(new, tmp_path / "i", replace=True, progress=counts.append)
-    assert (info.num_passages, info.num_added, info.num_replaced, counts) == (
-        10_000,
-        6000,
-        1000,
-        [4096, 6000],
-    )
+    assert (info.num_passages, info.num_added, info.num_replaced) == (10_000, 6000, 1000)
+    assert counts == [4096, 6000]
     assert found(tmp_path / "i", "old4000 new4000 old3999 new9999 old4999") == ["p3999", "p4000", "p9999"]
     info = delete_passages((f"p{i}" for i in range(9990)), tmp_path / "i")
     assert (info.num_passages, info.num_deleted) == (10, 9990)
@@ -238,14 +222,8 @@ def test_a_failing_source_changes_nothing(directory: Path):
 
 
 def test_updates_at_once_wait_for_one_another(directory: Path):
-    threads = [
-        threading.Thread(target=add_passages, args=([Passage(f"n{i}", "", "new")], directory))
-        for i in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda i: add_passages([Passage(f"n{i}", "", "new")], directory), range(6)))
     assert found(directory, "new") == [f"n{i}" for i in range(6)]
 
 

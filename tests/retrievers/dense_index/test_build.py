@@ -230,7 +230,7 @@ def test_builds_that_cannot_start(tmp_path: Path, index: Path, letters: Encoder)
         build_dense(tmp_path / "nowhere", letters)
     (index / "dense" / "notes.txt").write_text("mine")
     add_passages([Passage("new", "", "b")], index)
-    with pytest.raises(RetrievalError, match=r"holds 'notes\.txt' and is not an index"):
+    with pytest.raises(RetrievalError, match=r"holds 'notes\.txt': an index needs"):
         build_dense(index, letters)
     delete_passages(["p0", "p1", "p2", "p3", "new"], index)
     with pytest.raises(RetrievalError, match="there are no passages to make vectors of"):

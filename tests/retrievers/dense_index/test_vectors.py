@@ -85,9 +85,8 @@ def test_blocks_are_files_in_order_as_single_precision(tmp_path: Path):
         save(file, np.full((i + 1, 2), i, dtype=np.float16))
     found = list(blocks(files))
     assert [start for start, _ in found] == [0, 1, 3, 6, 10]
-    assert [(block.dtype, block[:, 0].tolist()) for _, block in found] == [
-        (np.float32, [i] * (i + 1)) for i in range(5)
-    ]
+    expected = [(np.float32, [i] * (i + 1)) for i in range(5)]
+    assert [(block.dtype, block[:, 0].tolist()) for _, block in found] == expected
 
 
 def test_damaged_files(tmp_path: Path):

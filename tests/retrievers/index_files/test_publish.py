@@ -29,7 +29,7 @@ def test_files_of_file_managers_may_stay(tmp_path: Path, name: str):
 def test_a_directory_with_other_files_is_refused(tmp_path: Path, name: str):
     (tmp_path / "i" / name).parent.mkdir(parents=True)
     (tmp_path / "i" / name).write_bytes(b"mine")
-    with pytest.raises(RetrievalError, match=f"holds '{name.partition('/')[0]}' and is not an index"):
+    with pytest.raises(RetrievalError, match=f"holds '{name.partition('/')[0]}': an index needs"):
         build_index([PASSAGE], tmp_path / "i")
     assert [p.relative_to(tmp_path / "i").as_posix() for p in tmp_path.rglob("*") if p.is_file()] == [name]
 
@@ -37,7 +37,7 @@ def test_a_directory_with_other_files_is_refused(tmp_path: Path, name: str):
 @pytest.mark.parametrize("manifest", ['{"kind": "sleuth-dense"}', '{"name": "app"}'])
 def test_a_manifest_of_another_kind_is_not_replaced(tmp_path: Path, manifest: str):
     (tmp_path / "manifest.json").write_text(manifest)
-    with pytest.raises(RetrievalError, match=r"holds 'manifest\.json' and is not an index"):
+    with pytest.raises(RetrievalError, match=r"holds 'manifest\.json': an index needs"):
         build_index([PASSAGE], tmp_path)
 
 

@@ -153,9 +153,8 @@ def test_an_index_made_by_other_software(recorded: Any):
 
 
 def test_a_missing_field_and_another_encoder(recorded: Any, letters: Encoder, other_letters: Encoder):
-    server = recorded(
-        ("POST", CAPS, 200, capabilities("text")), ("GET", MAPPING, 200, mapped(sleuth=marks(other_letters)))
-    )
+    other = mapped(sleuth=marks(other_letters))
+    server = recorded(("POST", CAPS, 200, capabilities("text")), ("GET", MAPPING, 200, other))
     retriever = OpenSearch(url=server.url, collection="wiki")
     with pytest.raises(RetrievalError, match=r"'wiki' has no field 'title'"):
         retriever.search(["a"], 1)
@@ -168,18 +167,14 @@ def test_a_missing_field_and_another_encoder(recorded: Any, letters: Encoder, ot
     ("answer", "message"),
     [
         (searched(found(hit("x", 1.0, title="T"))), r"passage 'x': field 'text' must hold text, not None"),
-        (searched(found(hit("x", 1.0, text="t", title=3))), r"field 'title' must hold text, not 3"),
         (searched(found(hit("x", None, text="t"))), "unknown answer: TypeError"),
         (searched(found(hits={})), r"unknown answer: KeyError\('hits'\)"),
         (searched(found(timed_out=True)), "from a part of the index only: it timed out"),
         (searched(found(_shards={"total": 5, "failed": 2})), "part of the index only: 2 shards failed"),
-        (searched(), "answered 1 queries with 0 responses"),
+        (searched(), "0 responses to 1 queries"),
         (("POST", SEARCH, 200, []), "unknown answer: TypeError"),
         (("POST", SEARCH, 200, b"<html>"), "unknown answer: SerializationError"),
-        (
-            searched(error(400, "search", "all shards failed", "window too large")),
-            "status 400: window too large$",
-        ),
+        (searched(error(400, "search", "failed", "window too large")), "status 400: window too large$"),
         (("POST", SEARCH, 401, b"Unauthorized"), "refused the request: status 401: Unauthorized$"),
     ],
 )

@@ -17,7 +17,7 @@ from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.bm25_index.analysis import ANALYSER, fingerprint
 from sleuth.retrievers.bm25_index.build import build_index
-from sleuth.retrievers.servers.qdrant import Qdrant, open_local, weights
+from sleuth.retrievers.servers.qdrant import Qdrant, open_local
 from sleuth.types import Passage
 from support.metals import PASSAGES
 
@@ -44,12 +44,6 @@ def test_words_are_weighed_by_bm25(words: Qdrant):
         expected = rarity * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length / 6))
         assert hit.score == pytest.approx(expected, rel=1e-5)
     assert len(words.search(["radium"] * 200 + ["gold \ud800"], 10**6)) == 201
-
-
-def test_weights_by_hand():
-    made = weights(Passage("x", "Gold", "gold mine"), 3.0)
-    assert made == pytest.approx({"gold": 2 * 2.2 / (2 + 1.2), "mine": 2.2 / (1 + 1.2)})
-    assert weights(Passage("x", "", "..."), 3.0) == {}
 
 
 def test_words_rank_like_our_own_index(tmp_path: Path):
@@ -162,13 +156,9 @@ def test_collections_that_cannot_be_searched(words: Qdrant, letters: Encoder, ot
     unnamed(STORED)
     held = Qdrant(url=":memory:", collection="held", encoder=letters)
     held.upload(PASSAGES)
-    shorter = replace(letters, alphabet="abc")  # type: ignore[type-var]
-    foreign = replace(held, collection="c", way="dense", vector_field="", encoder=shorter)
     for retriever, message in (
-        (replace(words, collection="textz"), "'textz' refused the request: Collection textz not found$"),
         (replace(words, collection="c"), r"'c': its words are not from this analyser \(None, not english"),
         (replace(held, encoder=other_letters), r"was made by another encoder than this 'letters'"),
-        (foreign, r"'' holds vectors of 8 dimensions, but encoder 'letters' makes 3"),
     ):
         with pytest.raises(RetrievalError, match=message):
             retriever.search(["a"], 1)

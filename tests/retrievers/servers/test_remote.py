@@ -99,17 +99,15 @@ def test_the_token_comes_from_the_environment(recorded: Any, monkeypatch: pytest
 
 def test_a_failing_or_busy_server_is_asked_again(recorded: Any, pauses: list[float]):
     truncated = answer(200, b'{"res', Content_Length="100")
-    server = recorded(
-        answer(502, b"<html>oops</html>"), answer(503, {"error": "busy"}, Retry_After="4"), truncated, ECHO
-    )
+    busy = answer(503, {"error": "busy"}, Retry_After="4")
+    server = recorded(answer(502, b"<html>oops</html>"), busy, truncated, ECHO)
     assert Remote(server.url).search(["a"], 1)[0][0].passage.id == "a"
     assert len(server.requests) == 4
     assert pauses[1] == 4.0
     assert pauses[0] < 1 < pauses[2]
     server = recorded(answer(503, {"error": "too busy"}))
-    with pytest.raises(
-        RetrievalError, match=r"^http://127.*/retrieve failed: status 503: too busy \(tried 3 times\)$"
-    ):
+    message = r"^http://127.*/retrieve failed: status 503: too busy \(tried 3 times\)$"
+    with pytest.raises(RetrievalError, match=message):
         Remote(server.url, attempts=3).search(["a"], 1)
     assert len(server.requests) == 3
 
@@ -131,7 +129,6 @@ def test_a_silent_server_times_out(recorded: Any, pauses: list[float]):
     ("status", "body", "message"),
     [
         (422, {"error": "topk is too large"}, "status 422: topk is too large"),
-        (401, {"error": "a token is needed"}, "status 401: a token is needed"),
         (404, b"", "status 404: Not Found"),
         (302, b"", "status 302: Found"),
         (418, b"<p>\n\xff", "status 418: <p>"),
@@ -151,18 +148,12 @@ HUGE = b'{"result": [[{"document": {"id": "a", "contents": "x"}, "score": 1%s}]]
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"result": []}, "without a list for each of 1 queries"),
-        ({"result": [[], []]}, "without a list for each of 1 queries"),
-        ({"result": None}, "without a list"),
-        ([[]], "without a list"),
-        (b"not json", "without a list .* 'not json'"),
-        ({"result": [None]}, "something else than passages"),
+        ({"result": []}, "sent no list for each of 1 queries"),
+        ({"result": None}, "no list"),
+        (b"not json", "no list .* 'not json'"),
         ({"result": [[3]]}, "something else than passages: document"),
         ({"result": [[{"document": {"id": "a"}}]]}, "something else than passages: text: missing"),
-        (
-            {"result": [[{"document": {"id": "a", "contents": "x"}, "score": "high"}]]},
-            "score: must be a number",
-        ),
+        (b'{"result": [[{"document": {"id": "a", "contents": "x"}, "score": "high"}]]}', "must be a number"),
         (HUGE, "score: must be a number"),
     ],
 )
@@ -177,9 +168,8 @@ def test_answers_in_an_unknown_form(recorded: Any, body: Any, message: str):
     ("given", "route", "info"),
     [
         ("", "/retrieve", "/info"),
-        ("/", "/retrieve", "/info"),
         ("?a=b", "/retrieve?a=b", "/info"),
-        ("/wiki/retrieve", "/wiki/retrieve", "/wiki/info"),
+        ("/w/retrieve", "/w/retrieve", "/w/info"),
     ],
 )
 @pytest.mark.parametrize("described", [(200, b'{"retriever": "bm25"}'), (200, b"{"), (404, b"")])
@@ -201,9 +191,7 @@ def test_other_forms_of_documents():
     assert read_hits(bare) == [Hit(Passage("a", "T", "x"), 1.0), Hit(Passage("b", "U", "y"), 0.5)]
     # Search-R1's BM25 server sends no ids: an id is made from the contents.
     without = {"title": "T", "text": "x", "contents": '"T"\nx'}
-    (first, second) = read_hits(
-        [{"document": without, "score": 3}, {"document": without | {"contents": "z"}}]
-    )
+    first, second = read_hits([{"document": without, "score": 3}, {"document": without | {"contents": "z"}}])
     assert (first.passage.title, first.passage.text, first.score) == ("T", "x", 3.0)
     assert first.passage.id == read_hits([without])[0].passage.id != second.passage.id
     assert read_hits([{"document": {"id": 7, "contents": "x"}, "score": 1}])[0].passage.id == "7"

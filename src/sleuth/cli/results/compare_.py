@@ -1,30 +1,28 @@
 """sleuth compare: finished evaluations on the questions they share, the first being the baseline."""
 
-from __future__ import annotations
-
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sleuth.cli.arguments import add_shared
-from sleuth.cli.output import PIPE_WIDTH, as_written, print_json, print_table, warn
+from sleuth.cli.output import as_written, console, print_json, print_table, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sleuth.evaluation.comparing.comparison import Comparison
     from sleuth.evaluation.comparing.tables import Grid
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
-    runs = "evaluation folders, or runs that hold one"
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="evaluations, or runs that hold one"
+    )
     anyway = "compare even where settings that must agree differ; the table is stamped"
-    each_seed = "a column for every run, even those that differ by seed only"
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help=runs)
     parser.add_argument("--anyway", action="store_true", help=anyway)
-    parser.add_argument("--each-seed", action="store_true", help=each_seed)
+    parser.add_argument(
+        "--each-seed", action="store_true", help="a column for every run, not for every system"
+    )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report for the browser as well")
     formats = parser.add_mutually_exclusive_group()
     add_shared(formats, "--json")
@@ -33,7 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the paired comparison, and write the report if asked."""
     from sleuth.evaluation.comparing.compare import compare_entries
     from sleuth.evaluation.comparing.entries import find_evaluation, load_entries
     from sleuth.evaluation.comparing.systems import load_systems, outcome_grid
@@ -63,13 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print(comparison: Comparison, tables: Sequence[Grid]) -> None:
-    from rich.console import Console
-
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+def _print(comparison: "Comparison", tables: Sequence["Grid"]) -> None:
     for stamp in comparison.stamps():
-        console.print(as_written(stamp, "bold red"))
+        console().print(as_written(stamp, "bold red"))
     for grid in tables:
         print_table(grid.headers, grid.rows, title=grid.title, words=grid.words)
     for note in comparison.notes():
-        console.print(as_written(f"- {note}"))
+        console().print(as_written(f"- {note}"))

@@ -12,7 +12,6 @@ from sleuth.cli.output import print_json, print_table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     train = actions.add_parser("train", help="fine-tune all-MiniLM-L6-v2 on labelled pairs")
     train.add_argument("data", nargs="+", type=Path, metavar="PAIRS.jsonl")
@@ -26,7 +25,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Train, or print accuracies."""
     return _train(arguments) if arguments.action == "train" else _score(arguments)
 
 

@@ -1,7 +1,5 @@
 """sleuth published: the papers' result tables, and a run of ours among them."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     parser.add_argument("--dataset", default="", metavar="NAME", help="only this data set, such as hotpotqa")
     parser.add_argument("--method", default="", metavar="NAME", help="only methods whose name holds this")
     parser.add_argument("--run", type=Path, metavar="RUN", help="place a finished evaluation among them")
@@ -23,7 +20,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the figures, or ours among them with what differs."""
     from sleuth.evaluation.published import place, published
     from sleuth.evaluation.result import load_evaluation
 
@@ -39,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _print_figures(figures: Sequence[PublishedFigure]) -> None:
+def _print_figures(figures: Sequence["PublishedFigure"]) -> None:
     from sleuth.evaluation.comparing.tables import figure_label
 
     for dataset in dict.fromkeys(figure.dataset for figure in figures):
@@ -56,7 +52,7 @@ def _print_figures(figures: Sequence[PublishedFigure]) -> None:
         )
 
 
-def _print_placement(one: Placement, folder: str) -> None:
+def _print_placement(one: "Placement", folder: str) -> None:
     from sleuth.evaluation.comparing.tables import cell, figure_label
 
     ours, label = cell(one.ours, one.metric), figure_label(one.metric)
@@ -71,7 +67,7 @@ def _print_placement(one: Placement, folder: str) -> None:
     print()
 
 
-def _exact(figure: PublishedFigure) -> str:
+def _exact(figure: "PublishedFigure") -> str:
     from sleuth.evaluation.published import SHARES
 
     return f"{100 * figure.value if figure.metric in SHARES else figure.value:.6g}"

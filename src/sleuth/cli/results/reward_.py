@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from sleuth.cli.arguments import add_shared
-from sleuth.cli.output import print_json_line, print_table, warn
+from sleuth.cli.output import print_table, warn
 from sleuth.errors import DataError, SleuthError
 from sleuth.files import decode_json, lines
 
@@ -49,15 +49,12 @@ class _Transcript(msgspec.Struct):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
     add_shared(parser, "recipe", "--set")
-    rows = "transcripts, one a line"
-    parser.add_argument("--input", required=True, type=Path, metavar="FILE.jsonl", help=rows)
+    parser.add_argument("--input", required=True, type=Path, metavar="FILE.jsonl", help="transcripts")
     add_shared(parser, "--json", help="one JSON line for each row")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Score every row; exit 1 if any row could not be scored."""
     from sleuth.recipes import load_recipe
 
     recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
@@ -71,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             unscored: dict[str, Any] = {"total": None, "parts": {}, "answer": None, "valid": False}
             results.append(unscored | {"why": str(error), "error": str(error)})
         if arguments.json:
-            print_json_line(results[-1])
+            print(msgspec.json.encode(results[-1]).decode())
     if not results:
         raise DataError(f"{arguments.input}: no rows")
     if not arguments.json:

@@ -1,7 +1,5 @@
 """sleuth score: a file of predictions, scored by a data set's official rules."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +20,12 @@ _PROBLEMS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Arguments."""
-    dataset = "data set whose rules apply: hotpotqa, 2wiki, nq, …"
     rows = "rows {id?, prediction, answers} and the fields that docs/evaluation.md lists"
     gold = "the questions to answer, as READER:PATH; rows need no answers"
     judge = "score citations too: lexical, small, openai:<url>#<model>, or a classifier's folder or name"
-    parser.add_argument("--dataset", required=True, metavar="NAME", help=dataset)
+    parser.add_argument(
+        "--dataset", required=True, metavar="NAME", help="its rules apply: hotpotqa, 2wiki, nq, …"
+    )
     parser.add_argument("--input", required=True, type=Path, metavar="FILE.jsonl", help=rows)
     parser.add_argument("--gold", default="", metavar="SPEC", help=gold)
     parser.add_argument("--judge", default="", metavar="J", help=judge)
@@ -35,7 +33,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print EM and F1 with n and 95 % intervals, and every other score that the rows allow."""
     from sleuth.evaluation.answer_files.scores import score_predictions
     from sleuth.evaluation.figures import figure
     from sleuth.judges import open_judge
@@ -57,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _title(scores: PredictionScores) -> str:
+def _title(scores: "PredictionScores") -> str:
     from sleuth.evaluation.statistics import minimum_detectable_difference
 
     smallest = minimum_detectable_difference(scores.n)
@@ -65,7 +62,7 @@ def _title(scores: PredictionScores) -> str:
     return f"{scores.dataset}, n = {scores.n}{remark}"
 
 
-def _warn(scores: PredictionScores) -> None:
+def _warn(scores: "PredictionScores") -> None:
     from sleuth.evaluation.answer_files.gold import follows
 
     for bad in scores.bad[:_NAMED]:

@@ -1,7 +1,5 @@
 """sleuth index: build, change or verify an index of passages from files, folders or a data set."""
 
-from __future__ import annotations
-
 import argparse
 from itertools import chain
 from pathlib import Path
@@ -27,9 +25,7 @@ Done = tuple["IndexInfo", dict[str, int], str]
 def configure(parser: argparse.ArgumentParser) -> None:
     sources = "a .jsonl corpus, a folder of .md/.txt/.html/.pdf files, a DPR .tsv, or 'factbook'"
     wiki18 = "DPR's Wikipedia of 2018: psgs_w100.tsv or Search-R1's wiki-18.jsonl, also compressed"
-    dense = (
-        "index vectors as well: minilm, e5-base-v2, bge-base-en-v1.5, dpr, a Hugging Face name or a folder"
-    )
+    dense = "index vectors as well: minilm, e5-base-v2, bge-base-en-v1.5, dpr, a hub name or a folder"
     backend = "how vectors are kept (default: exact up to 200,000 passages, then pq-sq8)"
     parser.add_argument("sources", nargs="*", metavar="SRC", help=sources)
     add_shared(parser, "--output", required=True, help="index folder")
@@ -43,9 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ):
         change.add_argument(option, action="store_true", help=text)
     change.add_argument("--delete", nargs="+", metavar="ID", help="delete the passages with these ids")
-    change.add_argument(
-        "--delete-file", type=Path, metavar="FILE", help="the same, one id a line, plain or compressed"
-    )
+    change.add_argument("--delete-file", type=Path, metavar="FILE", help="the same, one id a line")
     parser.add_argument("--dense", metavar="ENCODER", help=dense)
     parser.add_argument("--backend", choices=("exact", "ivf-sq8", "pq-sq8"), help=backend)
     add_shared(parser, "--strict", "--json")
@@ -83,12 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _verify(arguments: argparse.Namespace) -> int:
     from sleuth.retrievers.bm25_index.engine import verify_index
-    from sleuth.retrievers.dense_index.index import verify_vectors
+    from sleuth.retrievers.dense_index.index import OpenDense
     from sleuth.retrievers.opening import held
 
     folder, manifest = arguments.output, verify_index(arguments.output)
     if held(folder) == "hybrid":
-        verify_vectors(folder)
+        OpenDense(folder, thorough=True)
     count, sha256 = manifest.num_passages, manifest.sha256
     if arguments.json:
         print_json({"index": str(folder), "passages": count, "sha256": sha256})
@@ -161,9 +155,7 @@ def _warn_of_needs(what: str, memory: int, disk: int, output: Path) -> None:
     from sleuth.retrievers.bm25_index.forecast import free_bytes
 
     free = free_bytes(output)
-    warn(
-        f"{what}up to {_shown(memory)} of memory and {_shown(disk)} of disk, of which {_shown(free)} are free"
-    )
+    warn(f"{what}up to {_shown(memory)} of memory and {_shown(disk)} of disk ({_shown(free)} are free)")
     if disk > free:
         warn(f"the disk of {output} may be too small")
 
@@ -186,7 +178,7 @@ class _Skipped:
         if self.count <= SKIPPED_NAMED:
             warn(f"skipped {line}")
 
-    def finish(self, info: IndexInfo) -> None:
+    def finish(self, info: "IndexInfo") -> None:
         """Log the total, and passages whose id an earlier one has."""
         if self.count > SKIPPED_NAMED:
             warn(f"skipped {self.count} records in all")
@@ -196,7 +188,7 @@ class _Skipped:
         self.count += info.num_duplicates
 
 
-def _encoder(name: str) -> Encoder:
+def _encoder(name: str) -> "Encoder":
     """The encoder, loaded now, so that a wrong name fails before hours of building."""
     from sleuth.encoders.by_name import open_encoder
 
@@ -208,7 +200,7 @@ def _encoder(name: str) -> Encoder:
 
 
 def _add_vectors(
-    arguments: argparse.Namespace, passages: IndexInfo, encoder: Encoder | None
+    arguments: argparse.Namespace, passages: "IndexInfo", encoder: "Encoder | None"
 ) -> dict[str, Any]:
     """Index the vectors of the passages in the index; their summary, empty without an encoder."""
     output, count = arguments.output, passages.num_passages

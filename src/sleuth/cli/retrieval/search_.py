@@ -2,6 +2,8 @@
 
 import argparse
 
+from rich.text import Text
+
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import as_written, print_json, print_table
 from sleuth.cli.retrieval.searching import add_arguments, opened
@@ -16,8 +18,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from rich.text import Text
-
     if not arguments.query.strip():
         raise RetrievalError("the query is empty")
     (hits,) = opened(arguments).search([arguments.query], arguments.k)

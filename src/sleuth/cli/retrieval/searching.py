@@ -1,31 +1,23 @@
 """The retriever that the verbs which only search open."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sleuth.cli.arguments import add_shared
 from sleuth.errors import ConfigError
-
-if TYPE_CHECKING:
-    from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.base import Retriever
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Index, retriever, its settings, reranking."""
-    index = "an index built by 'sleuth index', or the address of a search engine"
     retriever = (
         "bm25 (words), dense (vectors) or hybrid; default: all that the index holds. "
         "Or remote, qdrant, opensearch, elasticsearch, milvus, with DIR for the address"
     )
-    depth = "passages to rerank for each query (default 50)"
-    parser.add_argument("index", metavar="DIR", help=index)
+    parser.add_argument("index", metavar="DIR", help="an index, or the address of a search engine")
     parser.add_argument("--retriever", metavar="NAME", default="", help=retriever)
     add_shared(parser, "--set", help="a setting of that retriever")
     parser.add_argument("--rerank", metavar="MODEL", help="a cross-encoder, by name or folder, that reranks")
-    parser.add_argument("--rerank-depth", type=int, metavar="N", help=depth)
+    parser.add_argument("--rerank-depth", type=int, metavar="N", help="passages to rerank (default 50)")
 
 
 def opened(arguments: argparse.Namespace) -> Retriever:

@@ -15,9 +15,7 @@ _LOCAL = {"127.0.0.1", "::1", "localhost"}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
-    parser.add_argument(
-        "--mcp", action="store_true", help="serve 'search' and 'fetch' over MCP on stdio instead"
-    )
+    parser.add_argument("--mcp", action="store_true", help="serve 'search' and 'fetch' over MCP on stdio")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=8000, help="default 8000; 0 chooses a free port")
     parser.add_argument("--token", help=f"bearer token clients must send (default: ${TOKEN_VARIABLE})")
@@ -39,9 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         _serve_mcp(arguments) if arguments.mcp else _serve_http(arguments)
     except ModuleNotFoundError as error:
         extra = "mcp" if arguments.mcp else "serve"
-        raise ConfigError(
-            f"serving needs {error.name}: pip install '.[{extra}]' in the Sleuth checkout"
-        ) from error
+        raise ConfigError(f"serving needs {error.name}: pip install '.[{extra}]' in the checkout") from error
     return 0
 
 

@@ -1,10 +1,11 @@
 """sleuth ask: one question, its answer, and the passages it rests on."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
 
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import as_written, print_json, warn
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question")
     add_shared(parser, "--index")
-    given = "passages of the question: a .jsonl file, a document or a folder"
-    parser.add_argument("--passages", metavar="SRC", help=given)
+    parser.add_argument(
+        "--passages", metavar="SRC", help="its passages: a .jsonl file, a document or a folder"
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--run", type=Path, metavar="RUN", help="a run folder with a trained model")
     add_shared(source, "--model")
@@ -29,7 +31,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Answer and show the steps."""
     from sleuth.agent import Agent, run_model
     from sleuth.recipes import load_recipe
 
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _given(recipe: Recipe, question: str, source: str | None) -> list[Passage]:
+def _given(recipe: "Recipe", question: str, source: str | None) -> list[Passage]:
     """The passages given with the question, checked before a model is loaded."""
     from sleuth.agent import asked
     from sleuth.corpora import open_corpus
@@ -66,17 +67,12 @@ def _given(recipe: Recipe, question: str, source: str | None) -> list[Passage]:
     except RetrievalError as error:
         if passages:
             raise
-        raise ConfigError(
-            f"{recipe.name}: {error}: give passages with --passages SRC, or search an index with "
-            "--set retriever=bm25 --index DIR"
-        ) from error
+        instead = "give passages with --passages SRC, or an index with --set retriever=bm25 --index DIR"
+        raise ConfigError(f"{recipe.name}: {error}: {instead}") from error
     return passages
 
 
-def _show(reply: Reply) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
+def _show(reply: "Reply") -> None:
     console = Console()
     console.print(as_written(reply.answer or "no answer", "bold"))
     if reply.evidence:

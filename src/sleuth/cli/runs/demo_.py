@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_figures, print_json, warn
+from sleuth.errors import ConfigError
 from sleuth.text import clock
 
 
@@ -25,9 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the demo, or continue it where it was stopped."""
     from sleuth.demo import Demo
-    from sleuth.errors import ConfigError
     from sleuth.experiment import Experiment
     from sleuth.recipes import load_recipe
 

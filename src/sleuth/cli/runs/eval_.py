@@ -10,13 +10,8 @@ from sleuth.cli.runs.evaluating import add_arguments, open_all, warn_of_faults
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
-    parser.add_argument(
-        "--samples",
-        type=int,
-        default=0,
-        metavar="K",
-        help="sample K episodes a question and show the headroom for training: mean@K, pass@K, live groups",
-    )
+    samples = "sample K episodes a question and show the headroom for training: mean@K, pass@K, live groups"
+    parser.add_argument("--samples", type=int, default=0, metavar="K", help=samples)
     parser.add_argument("--temperature", type=float, default=0.8, metavar="T", help="of the samples")
 
 
@@ -61,7 +56,9 @@ def _print_headroom(figures: Mapping[str, Any]) -> None:
     for kind, found in {"all": figures["all"], **figures["kinds"]}.items():
         cells = [_interval(found[name]) for name in names]
         entropies = [_number(found[f"{part}_entropy"]["value"]) for part in ("query", "answer")]
-        rows.append([kind, str(found["mean"]["n"]), *cells, *entropies, " ".join(map(str, found["histogram"]))])
+        rows.append(
+            [kind, str(found["mean"]["n"]), *cells, *entropies, " ".join(map(str, found["histogram"]))]
+        )
     header = ["kind", "n", f"mean@{k} %", f"pass@{k} %", f"majority@{k} %", "live %", "valid %"]
     right = f"questions with 0 … {k} right"
     print_table([*header, "query entropy", "answer entropy", right], rows, title="headroom")

@@ -1,7 +1,5 @@
 """Recipe, model, questions and folder of the verbs that evaluate."""
 
-from __future__ import annotations
-
 import argparse
 from datetime import datetime
 from pathlib import Path
@@ -9,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import warn
+from sleuth.errors import ConfigError
 
 if TYPE_CHECKING:
     from sleuth.engines.base import Engine
@@ -18,11 +17,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Recipe, settings, model, questions, index, folder."""
     add_shared(parser, "recipe", "--set", "--model")
-    tokenizer = (
-        "tokenizer of an endpoint's model, by name or folder; contexts are then counted and sent in tokens"
-    )
+    tokenizer = "tokenizer of an endpoint's model, by name or folder; contexts are then sent in tokens"
     parser.add_argument("--tokenizer", default="", metavar="T", help=tokenizer)
     parser.add_argument("--data", default="", metavar="SPEC", help="questions, such as hotpotqa:dev.json")
     parser.add_argument("--limit", type=int, default=0, metavar="N", help="only the first N questions")
@@ -31,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def open_all(
     arguments: argparse.Namespace, what: str, *, one_folder: bool = True
-) -> tuple[Experiment, Engine, Path]:
+) -> "tuple[Experiment, Engine, Path]":
     """Experiment, model and result folder that the arguments name; `what` is done names a new folder.
 
     one_folder: the result folder is one evaluation; otherwise it will hold several.
@@ -62,22 +58,19 @@ def timestamp() -> str:
     return datetime.now().strftime("%Y%m%d-%H%M%S")
 
 
-def warn_of_faults(evaluation: Evaluation) -> None:
+def warn_of_faults(evaluation: "Evaluation") -> None:
     """Log the episodes that count as wrong, or have no reward, for reasons outside the model."""
     from sleuth.evaluation.result import read_scores
 
     if evaluation.faults:
-        warn(
-            f"{evaluation.faults} of {evaluation.n} episodes failed from outside and count as wrong; "
-            f"the first: {evaluation.fault_examples[0]}"
-        )
+        failed = f"{evaluation.faults} of {evaluation.n} episodes failed from outside and count as wrong"
+        warn(f"{failed}; the first: {evaluation.fault_examples[0]}")
     missing = [score.invalid for score in read_scores(evaluation.folder).values() if score.invalid]
     if len(missing) > evaluation.faults:
         warn(f"{len(missing)} of {evaluation.n} episodes have no reward; the first: {missing[0]}")
 
 
-def _recipe(arguments: argparse.Namespace) -> Recipe:
-    from sleuth.errors import ConfigError
+def _recipe(arguments: argparse.Namespace) -> "Recipe":
     from sleuth.recipes import load_recipe
 
     recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
@@ -88,9 +81,8 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
     return recipe.sized(eval_questions=arguments.limit) if arguments.limit else recipe
 
 
-def _engine(model: str, tokenizer: str) -> Engine:
+def _engine(model: str, tokenizer: str) -> "Engine":
     from sleuth.engines import open_engine
-    from sleuth.errors import ConfigError
 
     if not tokenizer:
         return open_engine(model)

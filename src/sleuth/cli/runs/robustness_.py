@@ -4,13 +4,13 @@ import argparse
 
 from sleuth.cli.output import print_json, print_table
 from sleuth.cli.runs.evaluating import add_arguments, open_all
+from sleuth.errors import ConfigError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
-    kinds = "noise, paraphrase, missing-gold or contradiction"
     pool = "index that noise is drawn from (default: the recipe's own)"
-    parser.add_argument("--kind", required=True, metavar="K", help=kinds)
+    parser.add_argument("--kind", required=True, help="noise, paraphrase, missing-gold or contradiction")
     parser.add_argument("--levels", default="", metavar="0,2,4", help="levels to evaluate; 0 always is")
     parser.add_argument("--pool", default="", metavar="DIR", help=pool)
 
@@ -35,8 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _numbers(text: str) -> list[int]:
-    from sleuth.errors import ConfigError
-
     try:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:

@@ -17,7 +17,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Warm start, reinforce, evaluate; an existing run folder is resumed."""
     from sleuth.evaluation.result import load_evaluation
     from sleuth.experiment import Experiment
     from sleuth.recipes import load_recipe, recipe_file

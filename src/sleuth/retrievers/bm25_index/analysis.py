@@ -5,18 +5,14 @@ the index and dropped from queries, so that "The Who" or "to be or not to be" st
 a query that would lose every word keeps them all.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata
 from functools import cache
-from typing import TYPE_CHECKING
+
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from sleuth.text import valid_unicode
-
-if TYPE_CHECKING:
-    from tantivy import TextAnalyzer
 
 ANALYSER = "english-2"
 """Name and version; an index built by another one cannot be searched with this one."""
@@ -83,8 +79,6 @@ def folded(text: str) -> str:
 @cache
 def analyser(*, keep_stop_words: bool = True) -> TextAnalyzer:
     """The analyser, as registered with the index or without the stop words. Takes `folded` text."""
-    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
-
     builder = TextAnalyzerBuilder(Tokenizer.simple())
     for step in (Filter.remove_long(LONGEST_WORD), Filter.lowercase(), Filter.ascii_fold()):
         builder = builder.filter(step)

@@ -4,8 +4,6 @@ Two fields are indexed: `text` holds title and text, `title` the title again, so
 title can count more by a weight chosen when searching. The passage itself is stored as JSON.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,16 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import msgspec
+from tantivy import Index, Schema, SchemaBuilder, Searcher
 
 from sleuth.errors import RetrievalError
+from sleuth.retries import one_line
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.index_files.manifest import IndexManifest, check_files, read_manifest
-
-if TYPE_CHECKING:
-    from tantivy import Index, Schema, Searcher
 
 ENGINE = "tantivy"
 K1, B = 1.2, 0.75
@@ -55,8 +52,6 @@ class Manifest(IndexManifest):
 
 def schema() -> Schema:
     """Return the fields of a passage in tantivy."""
-    from tantivy import SchemaBuilder
-
     builder = SchemaBuilder()
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("row", fast=True, indexed=True)
@@ -97,16 +92,13 @@ def _open(directory: Path, manifest: Manifest) -> tuple[Searcher, Schema]:
         index = open_tantivy(folder)
         searcher = index.searcher()
     if searcher.num_docs != manifest.num_passages:
-        raise RetrievalError(
-            f"{path}: {searcher.num_docs} passages, not {manifest.num_passages}; build the index again"
-        )
+        found = f"{searcher.num_docs} passages, not {manifest.num_passages}"
+        raise RetrievalError(f"{path}: {found}; build the index again")
     return searcher, index.schema
 
 
 def open_tantivy(folder: Path) -> Index:
     """Open a folder of tantivy's files without a thread that watches it for changes."""
-    from tantivy import Index
-
     index = Index.open(str(folder))
     index.config_reader("manual")
     return index
@@ -131,15 +123,11 @@ def engine_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        raise RetrievalError(f"{where}: {_one_line(error)}") from error
+        raise RetrievalError(f"{where}: {one_line(error)}") from error
     except msgspec.MsgspecError as error:
         raise RetrievalError(f"{where}: damaged ({error}); build the index again") from error
     except BaseException as error:
         # On a damaged file tantivy panics. pyo3's class for that cannot be imported and is not an Exception.
         if type(error).__name__ != "PanicException":
             raise
-        raise RetrievalError(f"{where}: damaged ({_one_line(error)}); build the index again") from error
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+        raise RetrievalError(f"{where}: damaged ({one_line(error)}); build the index again") from error

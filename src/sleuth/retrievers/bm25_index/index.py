@@ -4,21 +4,17 @@ Queries are unions of term queries made from our own analyser's terms. tantivy's
 never read, so no text can act as syntax.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from tantivy import DocAddress, Occur, Query
 
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.bm25_index.engine import engine_errors
 from sleuth.retrievers.bm25_index.passages import Passages
 from sleuth.types import Hit
-
-if TYPE_CHECKING:
-    from tantivy import DocAddress, Occur, Query
 
 MAX_TERMS = 1024
 """A query keeps at most this many distinct terms, the rarest: a megabyte of text must not take minutes."""
@@ -46,8 +42,6 @@ class OpenIndex(Passages):
             return [self._find(query, k, title_boost) for query in queries]
 
     def _find(self, query: str, k: int, title_boost: float) -> list[Hit]:
-        from tantivy import Query
-
         words = analysis.query_terms(query)
         if len(words) > MAX_TERMS:
             words = self._rarest(words)
@@ -71,8 +65,6 @@ class OpenIndex(Passages):
             limit *= _TIE_GROWTH
 
     def _clauses(self, word: str, title_boost: float) -> list[tuple[Occur, Query]]:
-        from tantivy import Occur, Query
-
         clauses = []
         if self._searcher.doc_freq("text", word):
             clauses.append((Occur.Should, self._term("text", word)))

@@ -1,18 +1,13 @@
 """Passages: the passages of an index by id, by row, or all in order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+from tantivy import DocAddress, FieldType, Occur, Order, Query
 
 from sleuth.retrievers.bm25_index.engine import engine_errors, open_searcher
 from sleuth.types import Passage
-
-if TYPE_CHECKING:
-    from tantivy import DocAddress, Query
 
 MOST_CLAUSES = 1000
 """Rows asked for in one query."""
@@ -42,8 +37,6 @@ class Passages:
 
     def by_row(self, rows: Sequence[int]) -> dict[int, Passage]:
         """Return the passages of those rows that are not deleted, about 20 µs each."""
-        from tantivy import Occur, Query
-
         found: dict[int, Passage] = {}
         with engine_errors(self._where):
             for start in range(0, len(rows), MOST_CLAUSES):
@@ -59,8 +52,6 @@ class Passages:
 
     def batches(self, size: int = 4096) -> Iterator[dict[int, Passage]]:
         """Yield all passages by row, ascending, those of `size` consecutive rows at a time."""
-        from tantivy import FieldType, Order, Query
-
         for start in range(0, self.manifest.num_rows, size):
             with engine_errors(self._where):
                 rows = Query.range_query(
@@ -78,8 +69,6 @@ class Passages:
         return hits[0][1] if hits else None
 
     def _term(self, field: str, value: str, option: str = "freq") -> Query:
-        from tantivy import Query
-
         return Query.term_query(self._schema, field, value, option)
 
     def _stored(self, address: DocAddress) -> Passage:

@@ -4,8 +4,6 @@ tantivy's files never change once written, so they are linked into a new generat
 change and is published like a build. Who has the index open keeps the old one; a kill changes nothing.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,11 +23,7 @@ from sleuth.types import Passage
 
 
 def add_passages(
-    passages: Iterable[Passage],
-    directory: Path,
-    *,
-    replace: bool = False,
-    progress: Progress | None = None,
+    passages: Iterable[Passage], directory: Path, *, replace: bool = False, progress: Progress | None = None
 ) -> IndexInfo:
     """Add `passages` to the index in `directory`; one whose id is there already is left out and counted.
 
@@ -93,7 +87,7 @@ def _living(directory: Path) -> Iterator[Passage]:
 
 
 @contextmanager
-def _update(directory: Path) -> Iterator[_Update]:
+def _update(directory: Path) -> Iterator["_Update"]:
     read_manifest(directory, Manifest)
     with os_errors(directory), staging(directory, Manifest) as content:
         update = _Update(directory, content)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
+from tantivy import Document, Index
 
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.bm25_index.engine import engine_errors, open_tantivy, schema
@@ -26,9 +27,7 @@ class IndexWriter:
 
     def __init__(self, folder: Path, *, num_rows: int = 0, sha256: str = "0") -> None:
         """num_rows, sha256: those of the index that is in the folder."""
-        from tantivy import Document, Index
-
-        self._path, self._document = folder, Document
+        self._path = folder
         self.num_rows = num_rows
         self._sum = int(sha256, 16)
         self._waiting = 0
@@ -54,7 +53,7 @@ class IndexWriter:
         with self._errors():
             for passage in passages:
                 title, stored = fold(passage.title), self._encode(passage)
-                document = self._document()
+                document = Document()
                 document.add_text("id", passage.id)
                 document.add_unsigned("row", self.num_rows)
                 document.add_text("title", title)

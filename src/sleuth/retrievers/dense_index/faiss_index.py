@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sleuth.encoders.loading import first_line
 from sleuth.errors import RetrievalError
+from sleuth.registry import needed
 from sleuth.retrievers.dense_index.manifest import Backend, DenseManifest
 from sleuth.retrievers.dense_index.vectors import Found, blocks
 
@@ -32,14 +33,8 @@ FEW_LISTS = 64
 
 
 def faiss_module() -> Any:
-    """faiss; RetrievalError that names the extra if it is missing."""
-    try:
-        import faiss
-    except ImportError as error:
-        raise RetrievalError(
-            "an index of so many vectors needs faiss: pip install '.[faiss]' in the Sleuth checkout"
-        ) from error
-    return faiss
+    """faiss; RetrievalError if it is missing."""
+    return needed("faiss", "faiss", RetrievalError)
 
 
 def num_lists(count: int) -> int:

@@ -1,7 +1,6 @@
 """Forecast of the disk and memory that a build of vectors takes."""
 
-from typing import NamedTuple
-
+from sleuth.retrievers.bm25_index.forecast import Forecast
 from sleuth.retrievers.dense_index import faiss_index
 from sleuth.retrievers.dense_index.build import default_backend
 from sleuth.retrievers.dense_index.manifest import Backend
@@ -12,20 +11,13 @@ _OTHER = 64_000_000
 """Bytes of memory for the passages being encoded and faiss's own structures."""
 
 
-class VectorForecast(NamedTuple):
-    """Upper bounds in bytes while building; memory excludes the encoder and mapped files."""
-
-    memory: int
-    disk: int
-
-
-def forecast_vectors(num_passages: int, dimension: int, backend: Backend | None = None) -> VectorForecast:
-    """Bounds for this number of vectors; backend None = as build_dense chooses."""
+def forecast_vectors(num_passages: int, dimension: int, backend: Backend | None = None) -> Forecast:
+    """Bounds for this number of vectors, the encoder excluded; backend None = as build_dense chooses."""
     backend = backend or default_backend(num_passages)
     numbers, rows = num_passages * dimension, 2 * _ROW * num_passages
     if backend == "exact":
-        return VectorForecast(_OTHER, 2 * _FLOAT * numbers + rows)
+        return Forecast(_OTHER, 2 * _FLOAT * numbers + rows)
     sample = _FLOAT * dimension * faiss_index.num_sampled(num_passages)
     codes = numbers + _ROW * num_passages + (numbers // 8 if backend == "pq-sq8" else 0)
     # Training copies the sample; adding vectors doubles the room for codes when it is full.
-    return VectorForecast(_OTHER + max(2 * sample, 2 * codes), _HALF * numbers + codes + rows)
+    return Forecast(_OTHER + max(2 * sample, 2 * codes), _HALF * numbers + codes + rows)

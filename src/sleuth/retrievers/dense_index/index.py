@@ -46,10 +46,8 @@ class OpenDense:
     def _open(self, index: Path, thorough: bool) -> None:
         self._passages = Passages(index)
         if self._passages.manifest.sha256 != self.manifest.sha256:
-            raise RetrievalError(
-                f"index {str(index)!r}: its vectors are of other passages than its words; "
-                "build them again with 'sleuth index SRC -o DIR --dense ENCODER'"
-            )
+            why = "its vectors are of other passages than its words"
+            raise RetrievalError(f"index {str(index)!r}: {why}; build them again with 'sleuth index --dense'")
         folder = check_files(index / DENSE, self.manifest, thorough=thorough)
         if self.manifest.backend != "exact":
             check_file(index / DENSE, self.manifest, APPROXIMATE)  # a forged file can overwrite memory
@@ -61,9 +59,8 @@ class OpenDense:
         nprobe: lists probed; 0 = as the build chose.
         """
         if queries.shape[1:] != (self.manifest.dimension,):
-            raise RetrievalError(
-                f"queries of dimension {queries.shape[-1]} for vectors of {self.manifest.dimension}"
-            )
+            size = self.manifest.dimension
+            raise RetrievalError(f"queries of dimension {queries.shape[-1]} for vectors of {size}")
         k = min(k, self.manifest.num_passages)
         found = self._vectors.search(queries, k + TIE_ROOM, nprobe or self.manifest.nprobe)
         best = [_best(rounded(scores), self._rows[places], k) for scores, places in found]
@@ -80,11 +77,6 @@ def open_vectors(
     is_exact = manifest.backend == "exact"
     vectors = ExactVectors(folder / EXACT, *size) if is_exact else FaissIndex(folder / APPROXIMATE, *size)
     return load(folder / ROWS), vectors
-
-
-def verify_vectors(index: Path) -> DenseManifest:
-    """The manifest of the vectors in `index` after comparing every file with its hash; else RetrievalError."""
-    return OpenDense(index, thorough=True).manifest
 
 
 def _best(scores: NDArray[np.float64], rows: NDArray[np.int64], k: int) -> list[tuple[float, int]]:

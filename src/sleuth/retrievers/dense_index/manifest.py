@@ -54,7 +54,7 @@ def read_dense_manifest(index: Path) -> DenseManifest:
         lost = f"the vectors in {str(folder)!r} have lost their {MANIFEST}"
         reason = lost if is_published(folder) else f"index {str(index)!r} holds no vectors"
         raise RetrievalError(
-            f"{reason}; build them with 'sleuth index SRC -o DIR --dense minilm' or search with --retriever bm25"
+            f"{reason}; build them with 'sleuth index --dense', or search with --retriever bm25"
         )
     manifest = read_manifest(folder, DenseManifest)
     try:

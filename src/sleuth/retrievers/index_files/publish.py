@@ -93,7 +93,7 @@ def _refuse_foreign(directory: Path, kind: str) -> None:
         is_ours = entry.name == DENSE or entry.name.startswith(_GENERATION) or _is_manifest(entry, kind)
         if not (is_hidden or is_ours or entry.name in _LITTER):
             raise RetrievalError(
-                f"{str(directory)!r} holds {entry.name!r} and is not an index; give the index a directory of its own"
+                f"{str(directory)!r} holds {entry.name!r}: an index needs a directory of its own"
             )
 
 

@@ -3,8 +3,6 @@
 The official client retries a failed call by itself until `timeout_s` is over.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -15,9 +13,10 @@ from typing import Any
 
 from sleuth.encoders.base import joined
 from sleuth.errors import ConfigError, RetrievalError
+from sleuth.registry import needed
 from sleuth.retries import one_line
 from sleuth.retrievers.servers.search_engine import SearchEngine, Vectors, bounded, ranked
-from sleuth.retrievers.servers.server import check_url, client_module, read_token
+from sleuth.retrievers.servers.server import check_url, read_token
 from sleuth.types import Hit, Passage
 
 CONTENTS = "contents"
@@ -137,7 +136,7 @@ class Milvus(SearchEngine):
 
     def _call(self, request: Callable[[Any], Any]) -> Any:
         """The result of a call; RetrievalError if Milvus refuses it, fails or does not answer in time."""
-        library = client_module("pymilvus", "milvus")
+        library = needed("pymilvus", "milvus")
         from grpc import RpcError
 
         try:
@@ -156,7 +155,7 @@ class Milvus(SearchEngine):
         self._check_placed()
         if not self._is_file:
             check_url(self.url)
-        library = client_module("pymilvus", "milvus")
+        library = needed("pymilvus", "milvus")
         logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs every error that it also raises
         token = read_token(self.token_env)
         return library.MilvusClient(self.url, token=token, timeout=self.timeout_s)

@@ -4,8 +4,6 @@ Both are asked by opensearch-py, since the requests sent here have one form in b
 shards raises RetrievalError.
 """
 
-from __future__ import annotations
-
 import base64
 import logging
 import re
@@ -17,6 +15,7 @@ from typing import Any, ClassVar
 from sleuth.checked import Positive
 from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
+from sleuth.registry import needed
 from sleuth.retries import TransientError, failure, one_line
 from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.servers.search_engine import (
@@ -28,7 +27,7 @@ from sleuth.retrievers.servers.search_engine import (
     marks,
     ranked,
 )
-from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, client_module, read_token
+from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, read_token
 from sleuth.types import Hit, Passage
 
 _CONNECTIONS = 16
@@ -77,9 +76,7 @@ class OpenSearch(SearchEngine):
         lines = [line for body in bodies for line in ({"allow_partial_search_results": False}, body)]
         responses = client.msearch(body=lines, index=self.collection)["responses"]
         if len(responses) != len(bodies):
-            raise RetrievalError(
-                f"{self.where} answered {len(bodies)} queries with {len(responses)} responses"
-            )
+            raise RetrievalError(f"{self.where}: {len(responses)} responses to {len(bodies)} queries")
         return [self._hits(response) for response in responses]
 
     def _hits(self, response: Mapping[str, Any]) -> list[Hit]:
@@ -179,7 +176,7 @@ class OpenSearch(SearchEngine):
     def _client(self) -> Any:
         self._check_placed()
         check_url(self.url)
-        library = client_module("opensearchpy", "opensearch")
+        library = needed("opensearchpy", "opensearch")
         logging.getLogger("opensearch").setLevel(logging.CRITICAL)  # it logs every error that it also raises
         header = authorization(read_token(self.token_env))
         return library.OpenSearch(

@@ -4,8 +4,6 @@ Words come from this project's own analyser. A passage is stored with the BM25 w
 their inverse document frequency, which the server multiplies in at search time (its modifier "idf").
 """
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import math
@@ -23,10 +21,11 @@ from typing import Any
 from sleuth.checked import Positive, PositiveFloat
 from sleuth.encoders.base import joined
 from sleuth.errors import RetrievalError
+from sleuth.registry import needed
 from sleuth.retries import TransientError, decoded, failure, one_line
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.servers.search_engine import SearchEngine, Vectors, check_marks, marks, ranked
-from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, client_module, read_token
+from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, read_token
 from sleuth.types import Hit, Passage
 
 WORDS = "words"
@@ -195,7 +194,7 @@ class Qdrant(SearchEngine):
         if not _ADDRESS.fullmatch(self.url):
             return open_local(self.url if self.url == MEMORY else str(Path(self.url).resolve()))
         check_url(self.url)
-        client = client_module("qdrant_client", "qdrant").QdrantClient(
+        client = needed("qdrant_client", "qdrant").QdrantClient(
             url=self.url,
             api_key=read_token(self.token_env) or None,
             timeout=math.ceil(self.timeout_s),
@@ -207,7 +206,7 @@ class Qdrant(SearchEngine):
 @cache
 def open_local(path: str) -> tuple[Any, Lock]:
     """The process's only client of a folder, which Qdrant locks, and a lock, since it serves one thread at a time."""
-    library = client_module("qdrant_client", "qdrant")
+    library = needed("qdrant_client", "qdrant")
     if path != MEMORY and not Path(path).is_dir():
         raise RetrievalError(f"no Qdrant folder {path!r}: upload passages to it first")
     place: dict[str, Any] = {"location": MEMORY} if path == MEMORY else {"path": path}

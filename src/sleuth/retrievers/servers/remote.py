@@ -4,8 +4,6 @@ The server's order is kept. An answer that is late, unreadable or of the wrong l
 never an empty result, so that no sample is scored on a fault.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from sleuth.checked import Positive
 from sleuth.errors import RetrievalError
 from sleuth.fields import FieldError, as_number, read_passage, shown
+from sleuth.registry import needed
 from sleuth.retries import RefusedError, TransientError, decoded, failure
 from sleuth.retrievers.servers.search_engine import inside
 from sleuth.retrievers.servers.server import (
@@ -23,7 +22,6 @@ from sleuth.retrievers.servers.server import (
     ServerRetriever,
     call,
     check_url,
-    client_module,
     read_token,
     shown_url,
 )
@@ -60,9 +58,7 @@ class Remote(ServerRetriever):
         answer = call(lambda: self._send("POST", self._address, body), name, self.attempts)
         lists = inside(answer, "result")
         if not isinstance(lists, list) or len(lists) != len(queries):
-            raise RetrievalError(
-                f"{name} answered without a list for each of {len(queries)} queries: {shown(answer)}"
-            )
+            raise RetrievalError(f"{name} sent no list for each of {len(queries)} queries: {shown(answer)}")
         try:
             return [read_hits(items)[:k] for items in lists]
         except FieldError as error:
@@ -92,7 +88,7 @@ class Remote(ServerRetriever):
 
     @cached_property
     def _client(self) -> Any:
-        library = client_module("httpx", "remote")
+        library = needed("httpx", "remote")
         token = read_token(self.token_env)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return library.Client(timeout=self.timeout_s, headers=headers)

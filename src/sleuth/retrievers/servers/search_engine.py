@@ -4,14 +4,15 @@ A stored record becomes a passage by the names of its fields; a record without t
 never an empty passage. Queries are sent as data, so an engine's query language is never interpreted.
 """
 
-from __future__ import annotations
-
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sleuth.checked import NonEmpty, Positive
 from sleuth.encoders.base import Encoder, agree, fingerprint, packed, probe, unpacked
@@ -23,11 +24,7 @@ from sleuth.retrievers.servers.server import ServerRetriever, shown_url
 from sleuth.text import valid_unicode
 from sleuth.types import Hit, Passage
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Vectors: TypeAlias = "NDArray[np.float32]"
+Vectors: TypeAlias = NDArray[np.float32]
 """Vectors of texts, [N, D]."""
 MOST_WORDS = 500
 """Words of a query that are sent: over two fields they stay below an engine's limit of 1,024 clauses."""
@@ -58,13 +55,12 @@ class SearchEngine(ServerRetriever):
     """Passages of each ranking that are fused; never fewer than the search asks for."""
 
     def cross_check(self) -> None:
-        """Raise ConfigError for a way without encoder, or a password in the url."""
         if self.way in ("dense", "hybrid") and self.encoder is None:
             raise ConfigError(f"way {self.way!r} needs an encoder: set retriever.encoder, such as minilm")
         if _LOGIN.match(self.url):
+            bare = _LOGIN.sub("", self.url)
             raise ConfigError(
-                "a url must hold no password, since recipes are saved; put it in the variable that token_env "
-                f"names: {_LOGIN.sub('', self.url)!r}"
+                f"a url must hold no password, since recipes are saved; use token_env: {bare!r}"
             )
 
     def upload(self, passages: Iterable[Passage]) -> int:
@@ -147,9 +143,9 @@ class SearchEngine(ServerRetriever):
         """Raise RetrievalError unless the encoder's vectors have `size` dimensions."""
         encoder = cast(Encoder, self.encoder)
         if encoder.dimension != size:
+            made = f"encoder {encoder.name!r} makes {encoder.dimension}"
             raise RetrievalError(
-                f"{self.where}: {self.vector_field!r} holds vectors of {size} dimensions, "
-                f"but encoder {encoder.name!r} makes {encoder.dimension}"
+                f"{self.where}: {self.vector_field!r} holds vectors of {size} dimensions, but {made}"
             )
 
     def _passage(self, record: Mapping[str, Any], key: object) -> Passage:
@@ -163,9 +159,9 @@ class SearchEngine(ServerRetriever):
             (self.text_field, text, isinstance(text, str) and text.strip()),
         ):
             if not is_valid:
-                which = identity if is_id else key
+                which = f"passage {str(identity if is_id else key)!r}"
                 raise RetrievalError(
-                    f"{self.where}: passage {str(which)!r}: field {name!r} must hold text, not {shown(value)}"
+                    f"{self.where}: {which}: field {name!r} must hold text, not {shown(value)}"
                 )
         return Passage(valid_unicode(str(identity)), valid_unicode(title), valid_unicode(text))
 

@@ -1,14 +1,11 @@
 """ServerRetriever: the common part of all retrievers that send their queries to a server."""
 
-from __future__ import annotations
-
 import os
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
@@ -41,7 +38,6 @@ class ServerRetriever(Checked, Retriever):
     """Environment variable with the token or password; none is sent if it is unset."""
 
     def open(self) -> None:
-        """Raise RetrievalError if the server does not answer."""
         self.identity()
 
     def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
@@ -63,11 +59,9 @@ class ServerRetriever(Checked, Retriever):
 
     @property
     def unplaced(self) -> bool:
-        """Whether `url` is not set."""
         return not self.url
 
     def at(self, path: str) -> Self:
-        """The same settings at another address."""
         return replace(self, url=path)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,9 +88,7 @@ def check_url(url: str) -> None:
     except ValueError:
         is_valid = False
     if not is_valid or not url.isprintable():
-        raise ConfigError(
-            f"a server's address is http://HOST:PORT or https://HOST:PORT, not {shown_url(url)!r}"
-        )
+        raise ConfigError(f"a server's address is http(s)://HOST:PORT, not {shown_url(url)!r}")
 
 
 def shown_url(url: str) -> str:
@@ -111,17 +103,5 @@ def read_token(variable: str) -> str:
     """
     token = os.environ.get(variable, "").strip()
     if not (token.isascii() and token.isprintable()):
-        raise ConfigError(
-            f"${variable} must hold visible ASCII characters only, since it is sent in a header"
-        )
+        raise ConfigError(f"${variable} must hold visible ASCII characters only: a header carries it")
     return token
-
-
-def client_module(module: str, extra: str) -> Any:
-    """An imported client library; ConfigError names the extra that installs it."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{error.name} is not installed: pip install '.[{extra}]' in the Sleuth checkout"
-        ) from error
