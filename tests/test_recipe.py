@@ -7,7 +7,7 @@ from sleuth.encoders.cross_encoder import CrossEncoder
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.errors import ConfigError
 from sleuth.judges.llm import LLMJudge
-from sleuth.judges.small import SmallJudge
+from sleuth.judges.nli import SmallJudge
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names

@@ -5,18 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.cli import VERBS, main
+from sleuth.cli import VERBS
+from support.command import run
 
 Capture = pytest.CaptureFixture[str]
-
-
-def run(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
-    try:
-        code = main(list(arguments))
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def assert_one_clear_line(code: int, err: str, word: str) -> None:
@@ -72,16 +64,14 @@ def test_recipes_json_lists_every_slot(capsys: Capture):
     recipes = json.loads(out)
     assert code == 0
     assert {"eval-rar/cpu", "eval-rar/paper", "search-r1/cpu", "rag/cpu"} <= {r["name"] for r in recipes}
-    assert all(
-        {"protocol", "retriever", "reward", "algorithm", "scale", "source"} <= r.keys() for r in recipes
-    )
+    slots = {"protocol", "retriever", "reward", "algorithm", "scale", "source"}
+    assert all(slots <= recipe.keys() for recipe in recipes)
 
 
 def test_a_closed_pipe_is_not_an_error(tmp_path: Path):
     script = f'{sys.executable} -c \'from sleuth.cli import main; import sys; sys.exit(main(["recipes", "--json"]))\' | head -c 1'
-    result = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, check=False
-    )
+    command = ["bash", "-c", f"set -o pipefail; {script}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.stdout == "["
     assert "Traceback" not in result.stderr
     assert result.returncode == 0

@@ -128,9 +128,7 @@ def test_a_pdf_with_damaged_bytes_is_read_or_reported(tmp_path: Path, step: int)
         ("a.rtf", b"x", "unknown format"),
     ],
 )
-def test_an_unreadable_document_is_an_error_with_a_reason(
-    tmp_path: Path, name: str, content: bytes, reason: str
-):
+def test_an_unreadable_document_has_a_reason(tmp_path: Path, name: str, content: bytes, reason: str):
     with pytest.raises(DataError, match=reason):
         sections(tmp_path, name, content)
 
@@ -141,9 +139,7 @@ def test_byte_order_mark_and_line_ends(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("name", "module"), [("a.html", "bs4"), ("a.pdf", "pypdf")])
-def test_a_missing_parser_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str
-):
+def test_a_missing_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingParserError, match=rf"{module} is not installed: pip install '\.\[folder\]'"):
         sections(tmp_path, name, b"<p>x</p>")

@@ -77,8 +77,6 @@ def test_shapes_and_limits(folder: str):
 
 
 @pytest.mark.parametrize("encoder", [MiniLM, pytest.param(SentenceEncoder, marks=needs_library)])
-def test_open_fails_for_a_folder_without_a_model(
-    tmp_path: Path, encoder: type[MiniLM] | type[SentenceEncoder]
-):
+def test_open_fails_without_a_model(tmp_path: Path, encoder: type[MiniLM] | type[SentenceEncoder]):
     with pytest.raises(EngineError, match="cannot load encoder"):
         encoder(str(tmp_path)).open()

@@ -15,8 +15,8 @@ from sleuth.engines.scripted import ScriptedEngine
 from sleuth.judges.lexical import LexicalJudge
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.retrievers.all_given import AllGiven
 from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.given import AllGiven
 from sleuth.types import Hit, Hop, Passage, Question, Trajectory
 
 PEOPLE = ("Ann Bell", "Otto Lang", "Mia Roth", "Juan Sol", "Kei Mori")

@@ -6,8 +6,7 @@ import pytest
 
 from sleuth.errors import ConfigError, DataError, JudgeError
 from sleuth.judges.labelled import LabelledPair, measure
-from sleuth.judges.nli import NLIJudge, entailment_index
-from sleuth.judges.small import SmallJudge
+from sleuth.judges.nli import NLIJudge, SmallJudge, entailment_index
 from sleuth.judges.tuning import JudgeTraining, train_judge
 from support.judges import tiny_bert
 

@@ -8,7 +8,7 @@ from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
 from sleuth.protocols.arena import ArenaSections, reference_numbers, references_listed, section_fault
-from sleuth.retrievers.all_given import AllGiven
+from sleuth.retrievers.given import AllGiven
 from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Hit, Hop, Passage, Question

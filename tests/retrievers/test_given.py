@@ -5,12 +5,11 @@ import math
 import pytest
 
 from sleuth.errors import RetrievalError
-from sleuth.retrievers.all_given import AllGiven
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.fusion import Fusion
-from sleuth.retrievers.given import GivenParagraphs
+from sleuth.retrievers.given import AllGiven, GivenParagraphs
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.none import NoRetriever
 from sleuth.retrievers.rerank import Rerank

@@ -1,4 +1,4 @@
-"""Words and vectors of one index together, and the retriever that an index directory gets."""
+"""Words and vectors of one index together, and the index directory that reaches every part."""
 
 from pathlib import Path
 
@@ -14,8 +14,12 @@ from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.fusion import Fusion
+from sleuth.retrievers.given import GivenParagraphs
 from sleuth.retrievers.hybrid import Hybrid
+from sleuth.retrievers.none import NoRetriever
 from sleuth.retrievers.opening import held, open_retriever
+from sleuth.retrievers.perturbed.noisy import Noisy
+from sleuth.retrievers.rerank import Rerank
 from sleuth.types import Passage
 
 
@@ -29,12 +33,6 @@ def test_is_the_fusion_of_words_and_vectors(index: Path, letters: Encoder):
     identity = hybrid.identity()
     found = [identity[f"{part}retriever"] for part in ("", "0.", "1.")]
     assert (found, identity["k"]) == (["hybrid", "bm25", "dense"], "60")
-
-
-def test_vectors_of_other_passages_than_the_words(index: Path, letters: Encoder):
-    build_index([Passage("other", "", "a")], index)
-    with pytest.raises(RetrievalError, match="its vectors are of other passages than its words"):
-        Hybrid(str(index), letters).open()
 
 
 @pytest.mark.parametrize("part", [Hybrid("i"), Hybrid("i", MiniLM("m"), k=9), Dense("i", MiniLM(), 3)])
@@ -82,3 +80,26 @@ def test_vectors_that_are_not_finished_are_ignored(index: Path, leftover: str):
         path.rename(index / "dense" / leftover)
     (index / "dense" / "manifest.json").unlink()
     assert held(index) == "bm25"
+
+
+@pytest.mark.parametrize(
+    ("retriever", "placed"),
+    [
+        (BM25(title_boost=0.1), BM25("i", 0.1)),
+        (Dense(nprobe=3), Dense("i", nprobe=3)),
+        (Hybrid(depth=7), Hybrid("i", depth=7)),
+        (Fusion((BM25(), Dense()), k=5), Fusion((BM25("i"), Dense("i")), k=5)),
+        (Rerank(Noisy(BM25("old")), depth=9), Rerank(Noisy(BM25("i")), depth=9)),
+        (Fusion((GivenParagraphs(), Hybrid())), Fusion((GivenParagraphs(), Hybrid("i")))),
+    ],
+)
+def test_index_is_placed(retriever: Retriever, placed: Retriever):
+    assert retriever.at("i") == placed
+    assert not placed.unplaced
+    assert placed.at("").unplaced
+
+
+@pytest.mark.parametrize("retriever", [GivenParagraphs(), NoRetriever(), Noisy(GivenParagraphs())])
+def test_a_retriever_without_an_index_stays_the_same(retriever: Retriever):
+    assert retriever.at("i") == retriever
+    assert not retriever.at("").unplaced

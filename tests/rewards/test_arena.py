@@ -12,7 +12,7 @@ from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.errors import EngineError
 from sleuth.protocols.arena import ArenaSections
-from sleuth.retrievers.all_given import AllGiven
+from sleuth.retrievers.given import AllGiven
 from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward, judge_prompt
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Passage, Question, Score, Trajectory

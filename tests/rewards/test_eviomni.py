@@ -14,7 +14,7 @@ from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.protocols.eviomni import EviOmni
-from sleuth.retrievers.all_given import AllGiven
+from sleuth.retrievers.given import AllGiven
 from sleuth.rewards.base import Known
 from sleuth.rewards.eviomni import EviOmniReward, Lengths, evidence_length, lengths, rationale_length
 from sleuth.rollouts.transcript import read_transcript

@@ -82,6 +82,7 @@ def test_topk_null_absent_or_named_topk_rerank(server: Any):
     assert count(topk=40) == 40
     assert count(topk=1000) == 40  # all there are
     assert count(topk_retrieval=10, topk_rerank=2, return_scores=True) == 2
+    assert count(topk=5, topk_rerank=2) == 5
 
 
 def test_single_query_and_unknown_fields(server: Any):

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,8 +10,6 @@ from typing import Any, TypeVar
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-
-from sleuth.serving.mcp_tools import url_of
 
 T = TypeVar("T")
 
@@ -65,6 +62,7 @@ def test_search_and_fetch(index: Path):
         assert len(towns.structured_content["results"]) == 10
         odd = await session.call_tool("fetch", {"id": "a/b ?é"})
         assert odd.structured_content["title"] == "Moss\nAtlas"
+        assert odd.structured_content["url"] == "sleuth://passage/a%2Fb%20%3F%C3%A9"
 
     talk(index, scene)
 
@@ -86,15 +84,3 @@ def test_errors_are_one_line(index: Path):
         assert nothing.structured_content == {"results": []}
 
     talk(index, scene)
-
-
-def test_missing_index_is_one_line(tmp_path: Path):
-    command = [sys.executable, "-m", "sleuth", "serve-retriever", str(tmp_path), "--mcp"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "is not an index" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_url_of_any_id():
-    assert url_of("a/b ?é") == "sleuth://passage/a%2Fb%20%3F%C3%A9"

@@ -54,11 +54,3 @@ def test_deadline_does_not_cut_a_stream_that_has_started():
         await send({"type": "http.response.body", "body": b"done"})
 
     assert call(Deadline(stream, 0.05))[-1]["body"] == b"done"
-
-
-def test_timeout_of_the_application_is_not_the_deadline():
-    async def fails(scope: Scope, receive: Receive, send: Send) -> None:
-        raise TimeoutError("a socket")
-
-    with pytest.raises(TimeoutError, match="a socket"):
-        call(Deadline(fails, 60))

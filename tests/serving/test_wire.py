@@ -47,21 +47,6 @@ def test_bad_requests_are_refused(body: bytes, status: int, words: str):
     assert len(str(caught.value)) < 250
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (b'{"queries": []}', ([], 3, False)),
-        (b'{"queries": ["a", ""], "topk": null, "return_scores": null}', (["a", ""], 3, False)),
-        (b'{"query": "a", "topk": 7, "return_scores": true}', (["a"], 7, True)),
-        (A + b'"topk_rerank": 2, "topk_retrieval": 9, "user": {"x": 1}}', (["a"], 2, False)),
-        (A + b'"topk": 5, "topk_rerank": 2}', (["a"], 5, False)),
-        (json.dumps({"queries": ["a"] * 100, "topk": 1000}).encode(), (["a"] * 100, 1000, False)),
-    ],
-)
-def test_valid_requests_are_read(body: bytes, expected: tuple[list[str], int, bool]):
-    assert read_request(body, 3) == expected
-
-
 FIELDS = st.sampled_from(["queries", "query", "topk", "return_scores", "x"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -8,7 +8,7 @@ JUDGES: dict[str, str] = {
     "lexical": "sleuth.judges.lexical:LexicalJudge",
     "llm": "sleuth.judges.llm:LLMJudge",
     "nli": "sleuth.judges.nli:NLIJudge",
-    "small": "sleuth.judges.small:SmallJudge",
+    "small": "sleuth.judges.nli:SmallJudge",
 }
 
 
@@ -19,8 +19,7 @@ def open_judge(name: str) -> Judge:
     """
     if not name.strip():
         raise ConfigError("the judge's name is empty: lexical, small, openai:<url>#<model>, or a classifier")
-    if name in ("lexical", "small"):
-        judge: Judge = resolve("judges", JUDGES, name)()
-    else:
-        judge = resolve("judges", JUDGES, "llm" if name.startswith("openai:") else "nli")(name)
+    own = name in ("lexical", "small")
+    kind = resolve("judges", JUDGES, name if own else "llm" if name.startswith("openai:") else "nli")
+    judge: Judge = kind() if own else kind(name)
     return judge

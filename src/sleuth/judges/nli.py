@@ -1,12 +1,14 @@
 """NLI judge: any Hugging Face sequence classifier that has a label for entailment.
 
 The model's config says which output means entailment: MNLI models have it first, second or last.
-Only the premise is ever truncated, never the claim.
+Only the premise is ever truncated, never the claim. The small judge is such a classifier, made by
+`sleuth judge train` from all-MiniLM-L6-v2, since no package contains a small one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from sleuth.checked import Checked, NonEmpty, Positive
 from sleuth.encoders.loading import loading
 from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
+from sleuth.storage import cache_folder
 
 _ENTAILMENT_LABELS = frozenset(("entailment", "entail", "entails", "entailed"))
 
@@ -90,3 +93,29 @@ def entailment_index(labels: dict[int, str], label: str, model: str) -> int:
         missing = f"label {label!r}" if label.strip() else "one label for entailment"
         raise JudgeError(f"judge {model!r} does not have {missing}; its labels are {known}: set judge.label")
     return found[0]
+
+
+@dataclass(frozen=True)
+class SmallJudge(Judge):
+    """The judge trained on this machine."""
+
+    model: str = ""
+    """Its folder; "" = the default of `sleuth judge train`."""
+
+    def open(self) -> None:
+        self._judge.open()
+
+    def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+        return self._judge.entailment(pairs)
+
+    @cached_property
+    def _judge(self) -> Judge:
+        folder = Path(self.model).expanduser() if self.model else default_folder()
+        if (folder / "config.json").is_file():
+            return NLIJudge(str(folder))
+        raise JudgeError(f"no trained judge in {folder}: run 'sleuth judge train PAIRS.jsonl -o {folder}'")
+
+
+def default_folder() -> Path:
+    """Folder of the trained judge unless another is named."""
+    return cache_folder() / "small-judge"

@@ -10,7 +10,7 @@ from sleuth.algorithms.grpo import GRPO
 from sleuth.protocols.arena import ArenaSections
 from sleuth.recipe import Recipe
 from sleuth.recipes.cpu_scale import GIVEN_PASSAGES
-from sleuth.retrievers.all_given import AllGiven
+from sleuth.retrievers.given import AllGiven
 from sleuth.rewards.arena import ArenaReward
 from sleuth.scale import Scale
 

@@ -3,7 +3,7 @@
 base: the interface · bm25: words, from an index on disk (bm25_index) · dense: vectors of the same passages
 (dense_index; index_files: manifests and publishing for both) · hybrid: words and vectors · fusion: reciprocal rank
 fusion of several · rerank: another retriever's passages, ordered by a cross-encoder · given: the paragraphs that come
-with a question · all_given: the same, unsearched · evidence: what an extractor wrote about them · none: nothing ·
+with a question, searched or not · evidence: what an extractor wrote about them · none: nothing ·
 opening: the retriever over an index directory · servers: search engines over HTTP · perturbed: another retriever,
 made worse on purpose.
 """
@@ -15,7 +15,7 @@ RETRIEVERS = {
     "elasticsearch": "sleuth.retrievers.servers.opensearch:Elasticsearch",
     "evidence": "sleuth.retrievers.evidence:Evidence",
     "given": "sleuth.retrievers.given:GivenParagraphs",
-    "given-all": "sleuth.retrievers.all_given:AllGiven",
+    "given-all": "sleuth.retrievers.given:AllGiven",
     "fusion": "sleuth.retrievers.fusion:Fusion",
     "hybrid": "sleuth.retrievers.hybrid:Hybrid",
     "milvus": "sleuth.retrievers.servers.milvus:Milvus",

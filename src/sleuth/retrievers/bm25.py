@@ -9,7 +9,7 @@ from pathlib import Path
 from sleuth.checked import Checked, NonNegativeFloat
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.base import OnDisk, check_k, check_queries
-from sleuth.retrievers.bm25_index.engine import ENGINE, K1, B, engine_version
+from sleuth.retrievers.bm25_index.engine import ENGINE, ENGINE_VERSION, K1, B
 from sleuth.retrievers.bm25_index.index import OpenIndex
 from sleuth.retrievers.bm25_index.writer import num_cores
 from sleuth.types import Hit
@@ -49,7 +49,7 @@ class BM25(Checked, OnDisk):
         return {
             "retriever": "bm25",
             "engine": ENGINE,
-            "engine_version": engine_version(),
+            "engine_version": ENGINE_VERSION,
             "analyser": f"{manifest.analyser}/{manifest.analyser_fingerprint}",
             "k1": str(K1),
             "b": str(B),

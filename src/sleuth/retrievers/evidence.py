@@ -13,8 +13,8 @@ import msgspec
 
 from sleuth.errors import RetrievalError
 from sleuth.files import lines, whole
-from sleuth.retrievers.all_given import InOrder
 from sleuth.retrievers.base import Retriever
+from sleuth.retrievers.given import InOrder
 from sleuth.types import Hit, Passage, Question
 
 

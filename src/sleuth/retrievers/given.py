@@ -1,6 +1,7 @@
-"""Search among the paragraphs that come with a question (the "distractor" settings)."""
+"""The paragraphs that come with a question (the "distractor" settings): searched, or all in their order."""
 
 import math
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +14,25 @@ from sleuth.retrievers.bm25_index import analysis
 from sleuth.types import Hit, Passage, Question
 
 
+class Given(Retriever):
+    """A retriever for the paragraphs of one question at a time."""
+
+    @abstractmethod
+    def over(self, passages: tuple[Passage, ...]) -> Retriever:
+        """The retriever over a question's paragraphs."""
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """Raises RetrievalError: only `for_question` gives something to search."""
+        raise RetrievalError("given paragraphs exist only for a question that has them; use an index")
+
+    def for_question(self, question: Question) -> Retriever:
+        if not question.passages:
+            raise RetrievalError(f"question {question.id!r} comes without passages; use an index instead")
+        return self.over(question.passages)
+
+
 @dataclass(frozen=True)
-class GivenParagraphs(Checked, Retriever):
+class GivenParagraphs(Checked, Given):
     """Okapi BM25 over one question's own paragraphs, title and text together.
 
     The analyser is that of the index on disk. Document frequencies come from the question's paragraphs,
@@ -26,13 +44,8 @@ class GivenParagraphs(Checked, Retriever):
     b: Fraction = 0.75
     """Length normalisation."""
 
-    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
-        raise RetrievalError("given paragraphs exist only for a question that has them; use an index")
-
-    def for_question(self, question: Question) -> Retriever:
-        if not question.passages:
-            raise RetrievalError(f"question {question.id!r} comes without passages; use an index instead")
-        return Paragraphs(question.passages, self.k1, self.b)
+    def over(self, passages: tuple[Passage, ...]) -> Retriever:
+        return Paragraphs(passages, self.k1, self.b)
 
     def identity(self) -> dict[str, str]:
         analyser = f"{analysis.ANALYSER}/{analysis.fingerprint()}"
@@ -81,3 +94,26 @@ class Paragraphs(Retriever):
         total = len(self._counted)
         frequencies = Counter(term for _, counts in self._counted for term in counts)
         return {term: math.log(1 + (total - n + 0.5) / (n + 0.5)) for term, n in frequencies.items()}
+
+
+@dataclass(frozen=True)
+class AllGiven(Given):
+    """All of a question's paragraphs in data-set order, for methods that refer to them by number (ARENA)."""
+
+    def over(self, passages: tuple[Passage, ...]) -> Retriever:
+        return InOrder(passages)
+
+    def identity(self) -> dict[str, str]:
+        return {"retriever": "given-all"}
+
+
+@dataclass(frozen=True)
+class InOrder(Retriever):
+    """A fixed list of passages."""
+
+    passages: tuple[Passage, ...]
+
+    def search(self, queries: Sequence[str], k: int) -> list[list[Hit]]:
+        """The first k passages for every query, each with score 0."""
+        hits = [Hit(passage, 0.0) for passage in self.passages[: check_k(k)]]
+        return [list(hits) for _ in check_queries(queries)]

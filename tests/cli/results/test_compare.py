@@ -19,7 +19,7 @@ def runs(evaluate: Callable[..., str], tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
-def test_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal(runs: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["compare", str(runs / "a"), str(runs / "run")]) == 0
     out, err = capsys.readouterr()
     assert "comparing its newest finished evaluation, eval" in err
@@ -31,7 +31,7 @@ def test_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Right" in out
 
 
-def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(runs: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["compare", str(runs / "a"), str(runs / "b"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["columns"][1]["differences"]["em"]["value"] == pytest.approx(0.6)
@@ -44,7 +44,7 @@ def test_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert second["cost_per_right_answer"]["seconds"]["n"] == report["n"]
 
 
-def test_html_with_any_format(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_with_any_format(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "new" / "report.html"
     assert main(["compare", str(runs / "a"), str(runs / "b"), "--html", str(path), "--json"]) == 0
     out, err = capsys.readouterr()
@@ -55,7 +55,7 @@ def test_html_with_any_format(runs: Path, tmp_path: Path, capsys: pytest.Capture
 
 def test_only_html_needs_the_report_extra(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+):
     for name in [name for name in sys.modules if name.startswith("sleuth.evaluation.pages")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -65,9 +65,7 @@ def test_only_html_needs_the_report_extra(
     assert capsys.readouterr().err == f"sleuth: {message}\n"
 
 
-def test_different_settings_are_refused_or_stamped_in_every_format(
-    runs: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_different_settings_are_refused_or_stamped(runs: Path, capsys: pytest.CaptureFixture[str]):
     pair = ["compare", str(runs / "a"), str(runs / "wider")]
     assert main(pair) == 1
     out, err = capsys.readouterr()

@@ -8,7 +8,7 @@ from support.judges import tiny_bert
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SLEUTH_CACHE", str(tmp_path / "cache"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from sleuth.cli import main
 
 
-def test_figures_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures_keep_their_digits(capsys: pytest.CaptureFixture[str]):
     assert main(["published", "--dataset", "nq", "--method", "eviomni"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
@@ -19,7 +19,7 @@ def test_figures_keep_their_digits(capsys: pytest.CaptureFixture[str]) -> None:
     ]  # fmt: skip
 
 
-def test_json_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_names_everything(capsys: pytest.CaptureFixture[str]):
     assert main(["published", "--dataset", "bamboogle", "--method", "Eval-RAR-Base", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert [(row["printed"], row["source"], row["table"], row["split"], row["n"]) for row in result] == [
@@ -46,7 +46,7 @@ def test_our_figures_among_theirs(evaluate: Callable[..., str], tmp_path: Path, 
         assert words in printed
 
 
-def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["published", "--dataset", "hotpot"]) == 1
     assert capsys.readouterr().err.splitlines() == [
         "sleuth: no published figures on 'hotpot'; did you mean 'hotpotqa'?"

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,22 @@ GOOD: dict[str, Any] = {
 }
 
 
-def score(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], recipe: str, *rows: Any
-) -> tuple[int, list[Any], str]:
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"\n".join(r if isinstance(r, bytes) else json.dumps(r).encode() for r in rows) + b"\n")
-    code = main(["reward", recipe, "--input", str(path), "--json"])
-    captured = capsys.readouterr()
-    return code, [json.loads(line) for line in captured.out.splitlines()], captured.err
+@pytest.fixture
+def score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Scores rows with a recipe's reward: exit code, results, standard error."""
+
+    def run(recipe: str, *rows: Any, setting: str = "") -> tuple[int, list[Any], str]:
+        path = tmp_path / "rows.jsonl"
+        path.write_bytes(
+            b"\n".join(r if isinstance(r, bytes) else json.dumps(r).encode() for r in rows) + b"\n"
+        )
+        code = main(
+            ["reward", recipe, "--input", str(path), "--json", *(["--set", setting] if setting else [])]
+        )
+        captured = capsys.readouterr()
+        return code, [json.loads(line) for line in captured.out.splitlines()], captured.err
+
+    return run
 
 
 NOTE = "<evaluate>Died April 22, 1994.</evaluate><answer>1952</answer>"
@@ -51,8 +60,8 @@ SHORT = {"question": "?", "answers": "x", "segments": [{"by": "model", "text": "
         (GOOD | dict.fromkeys(("id", "passages", "gold_ids", "probes", "entailment")), {"total": 1.0}),
     ],
 )
-def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str], row: Any, expected: dict[str, Any]):
-    code, (found,), _ = score(tmp_path, capsys, "eval-rar", row)
+def test_scores(score: Callable[..., Any], row: Any, expected: dict[str, Any]):
+    code, (found,), _ = score("eval-rar", row)
     assert code == 0
     assert found == (expected if len(expected) > 3 else found | expected)
 
@@ -73,8 +82,8 @@ def test_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str], row: Any, ex
         (b'{"x": ' + b"[" * 100_000, "rows.jsonl:2"),
     ],
 )
-def test_bad_rows_keep_their_place(tmp_path: Path, capsys: pytest.CaptureFixture[str], row: Any, reason: str):
-    code, rows, err = score(tmp_path, capsys, "eval-rar", GOOD, row, GOOD)
+def test_bad_rows_keep_their_place(score: Callable[..., Any], row: Any, reason: str):
+    code, rows, err = score("eval-rar", GOOD, row, GOOD)
     assert code == 1
     assert [("error" in r) for r in rows] == [False, True, False]
     assert reason in err
@@ -105,9 +114,9 @@ NOTED = GOOD | {"segments": [*GOOD["segments"][:2], SUMMARY]}
     ],
 )
 def test_rows_that_cannot_be_scored_name_the_field(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], recipe: str, row: Any, reason: str
+    score: Callable[..., Any], recipe: str, row: Any, reason: str
 ):
-    code, rows, err = score(tmp_path, capsys, recipe, row)
+    code, rows, err = score(recipe, row)
     assert code == 1
     assert reason in err
     assert "rows.jsonl:1" in err
@@ -115,22 +124,20 @@ def test_rows_that_cannot_be_scored_name_the_field(
     assert rows[0]["total"] is None
 
 
-def test_a_judge_that_is_missing_is_an_error_of_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(NOTED) + "\n" + json.dumps(NOTED | {"entailment": 0.5}) + "\n")
+def test_a_judge_that_is_missing_is_an_error_of_its_row(score: Callable[..., Any], tmp_path: Path):
     nowhere = f"reward.judge.model={tmp_path / 'nowhere'}"
     for setting, reason in (("reward.judge=none", "reward.judge"), (nowhere, "nowhere")):
-        assert main(["reward", "evinote-rag", "--input", str(path), "--json", "--set", setting]) == 1
-        captured = capsys.readouterr()
-        first, second = map(json.loads, captured.out.splitlines())
+        rows = (NOTED, NOTED | {"entailment": 0.5})
+        code, (first, second), _ = score("evinote-rag", *rows, setting=setting)
+        assert code == 1
         assert reason in first["error"]
         assert second["total"] == 1.5
 
 
-def test_every_row_draws_its_own_lot(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_every_row_draws_its_own_lot(score: Callable[..., Any]):
     noted = {"by": "model", "text": "<summary>x</summary><answer>1952</answer>"}
     rows = [GOOD | {"id": str(i), "segments": [*GOOD["segments"][:2], noted]} for i in range(300)]
-    first, again = (score(tmp_path, capsys, "evinote-rag/fs-sr", *rows)[1] for _ in range(2))
+    first, again = (score("evinote-rag/fs-sr", *rows)[1] for _ in range(2))
     assert first == again
     paid = [row["total"] for row in first]
     assert set(paid) == {0.0, 0.1}

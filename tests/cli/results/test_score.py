@@ -17,7 +17,7 @@ def _file(path: Path, rows: list[dict[str, Any]]) -> str:
 ROW = {"prediction": "x", "answers": ["x"]}
 
 
-def test_remarks_count_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remarks_count_what_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     questions = [{"id": name, "question": f"{name}?", "answers": ["Paris"]} for name in "abcd"]
     gold = _file(tmp_path / "gold.jsonl", questions)
     rows = [{"id": name, "prediction": "Paris"} for name in ("a", "a", "x")]
@@ -87,9 +87,7 @@ def test_citations_are_judged_where_passages_are_given(tmp_path: Path, capsys: p
     assert result["em"]["n"] == 5
 
 
-def test_a_judge_that_fails_costs_only_the_citation_scores(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failing_judge_costs_only_the_citation_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = _file(tmp_path / "p.jsonl", CITED)
     nowhere = str(tmp_path / "no-judge")
     assert main(["score", "--dataset", "default", "--input", path, "--judge", nowhere, "--json"]) == 0
@@ -102,7 +100,7 @@ def test_a_judge_that_fails_costs_only_the_citation_scores(
     assert "no-judge" in line
 
 
-def test_a_judge_without_passages_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_judge_without_passages_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = _file(tmp_path / "p.jsonl", CITED[-1:])
     assert main(["score", "--dataset", "default", "--input", path, "--judge", "lexical"]) == 1
     assert capsys.readouterr().err.strip() == (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.cli import main
+from support.command import run
 
 Capture = pytest.CaptureFixture[str]
 
@@ -18,12 +18,6 @@ PASSAGES = [
     {"id": "copper", "title": "Copper", "text": "Chile mines more of it than any other country."},
     {"id": "moon", "title": "Moon", "text": "It circles the Earth in a month."},
 ]
-
-
-def run(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
-    code = main(list(arguments))
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture
@@ -55,9 +49,7 @@ def test_from_files_to_all_three_ways_of_searching(capsys: Capture, tmp_path: Pa
 
 
 @needs_model
-def test_encoding_progress_is_logged(
-    capsys: Capture, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_progress_is_logged(capsys: Capture, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sleuth.cli.meter.SECONDS_BETWEEN_LINES", 0.0)
     _, _, err = run(capsys, "index", source, "-o", str(tmp_path / "i"), "--dense", "minilm")
     assert "sleuth: 3 passages encoded" in err
@@ -98,9 +90,7 @@ def test_words_indexed_again_without_their_vectors(capsys: Capture, tmp_path: Pa
     assert run(capsys, "search", index, "Curie", "--retriever", "bm25")[0] == 0
 
 
-def test_an_unusable_encoder_is_refused_before_anything_is_built(
-    capsys: Capture, tmp_path: Path, source: str
-):
+def test_an_unusable_encoder_is_refused_early(capsys: Capture, tmp_path: Path, source: str):
     for name, word in (
         ("minilmm", "did you mean 'minilm'"),
         ("", "unknown encoder ''"),

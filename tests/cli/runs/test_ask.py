@@ -31,9 +31,7 @@ def passages(tmp_path: Path) -> str:
         (["--recipe", "arena/cpu", "--passages", "nowhere.jsonl"], "nowhere.jsonl"),
     ],
 )
-def test_missing_input_is_reported_before_a_model_is_loaded(
-    arguments: list[str], message: str, capsys: Capture
-):
+def test_missing_input_is_reported_before_a_model_loads(arguments: list[str], message: str, capsys: Capture):
     assert main(["ask", "Who wrote Emma?", *arguments, "--model", "no/such-model"]) == 1
     captured = capsys.readouterr()
     assert message in captured.err

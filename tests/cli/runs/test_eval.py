@@ -1,9 +1,6 @@
 """sleuth eval of other people's models: any checkpoint and any endpoint under any recipe's protocol."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -35,33 +32,13 @@ def data(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def endpoint() -> Iterator[str]:
-    """A chat endpoint that always says the same."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            message = {"role": "assistant", "content": "<summary>* a\n- b</summary><answer>Arlenson</answer>"}
-            self.reply({"choices": [{"message": message, "finish_reason": "stop"}]})
-
-        def do_GET(self) -> None:
-            self.reply({"data": [{"id": "m", "max_model_len": 9000}]})
-
-        def reply(self, value: Any) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"openai:http://127.0.0.1:{server.server_address[1]}#m"
-    server.shutdown()
-    server.server_close()
+def endpoint(recorded: Any) -> str:
+    """A chat endpoint that always gives the same answer."""
+    message = {"role": "assistant", "content": "<summary>* a\n- b</summary><answer>Arlenson</answer>"}
+    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    models = {"data": [{"id": "m", "max_model_len": 9000}]}
+    server = recorded(("GET", "/v1/models", 200, models), ("POST", "/v1/chat/completions", 200, answer))
+    return f"openai:{server.url}#m"
 
 
 def evaluated(tmp_path: Path, recipe: str, *more: str) -> tuple[int, dict[str, Any]]:
@@ -80,9 +57,7 @@ def test_an_endpoint_under_a_recipe_s_protocol(tmp_path: Path, data: str, endpoi
     assert result["engine"] == {"engine": "OpenAIEngine", "context_length": "9000", "api": "chat"}
 
 
-def test_every_result_names_what_its_figures_depend_on(
-    tmp_path: Path, data: str, endpoint: str, capsys: Capture
-):
+def test_every_result_names_what_its_figures_depend_on(tmp_path: Path, data: str, endpoint: str):
     """Retrieval, normaliser, decoding, budget and versions."""
     more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--set", "scale.top_k=7")
     _, result = evaluated(tmp_path, "rag/cpu", *more)

@@ -10,9 +10,7 @@ from support.towns import questions, write_towns
 
 
 @pytest.mark.slow
-def test_before_and_after_are_in_one_table(
-    tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_before_and_after_in_one_table(tmp_path: Path, tiny_model: Path, capsys: pytest.CaptureFixture[str]):
     towns = write_towns(tmp_path, train=questions()[:5], dev=questions()[5:])
     sizes = {
         "model": tiny_model,

@@ -51,13 +51,6 @@ def test_the_hash_depends_on_passages_and_their_order_alone(tmp_path: Path):
     assert len(set(hashes)) == 3
 
 
-def test_no_passages(tmp_path: Path):
-    with pytest.raises(RetrievalError, match="no passages"):
-        build_index(iter(()), tmp_path / "i")
-    with pytest.raises(RetrievalError, match="not an index"):
-        open_index(tmp_path / "i")
-
-
 def test_the_first_of_an_id_is_kept(tmp_path: Path):
     again = [Passage("a", "Again", "cherry"), Passage("a", "Again", "cherry"), *NEW]
     info = build_index([*OLD, *again], tmp_path / "i")

@@ -1,6 +1,5 @@
-"""Adding, replacing, deleting and compacting: search results, identity, open readers, and kills."""
+"""Adding, replacing, deleting and compacting: search results, identity, rows, open readers, and kills."""
 
-import errno
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from sleuth.encoders.base import Encoder
 from sleuth.errors import DataError, RetrievalError
 from sleuth.retrievers.bm25 import open_index
-from sleuth.retrievers.bm25_index import build, update
+from sleuth.retrievers.bm25_index import passages as passages_module
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.retrievers.bm25_index.passages import Passages
 from sleuth.retrievers.bm25_index.update import add_passages, compact_index, delete_passages
@@ -128,17 +127,6 @@ def test_a_damaged_index_is_not_compacted(directory: Path, monkeypatch: pytest.M
     assert open_index(directory).identity() == before
 
 
-def test_a_disk_that_may_not_be_written_to(directory: Path, monkeypatch: pytest.MonkeyPatch):
-    def read_only(path: Path, shape: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system", str(path))
-
-    monkeypatch.setattr(update, "staging", read_only)
-    monkeypatch.setattr(build, "staging", read_only)
-    for change in (compact_index, lambda d: add_passages([], d), lambda d: delete_passages(["a"], d)):
-        with pytest.raises(RetrievalError, match=r"writing index .* failed: .*Read-only file system"):
-            change(directory)
-
-
 def test_everything_deleted_finds_nothing_and_can_be_added_to(directory: Path, letters: Encoder):
     info = delete_passages(TEXTS, directory)
     assert (info.num_passages, info.num_deleted) == (0, 4)
@@ -244,9 +232,36 @@ def test_an_id_is_never_a_path_or_a_query(directory: Path):
     assert len(found(directory)) == 3
 
 
-def test_no_index_to_update(tmp_path: Path):
-    with pytest.raises(RetrievalError, match="does not exist"):
-        add_passages(ALL, tmp_path / "none")
-    with pytest.raises(RetrievalError, match="not an index"):
-        delete_passages(["a"], tmp_path)
-    assert list(tmp_path.iterdir()) == []
+IDS = ["1", "11", "111", "2", "12", "21", "a/b", "é", "..", "99"]
+NUMBERED = [Passage(name, f"title {name}", f"text of {name}\n\u2028") for name in IDS]
+
+
+def in_order(passages: Passages, size: int) -> list[tuple[int, Passage]]:
+    return [pair for batch in passages.batches(size) for pair in batch.items()]
+
+
+def test_every_id_and_nothing_else(tmp_path: Path):
+    build_index(NUMBERED, tmp_path / "i")
+    index = Passages(tmp_path / "i")
+    assert [index.by_id(name) for name in IDS] == NUMBERED
+    for name in ("", "112", "22", "3", "a", "a/bé", "../i", "\ud800", "e", "*", "1" * 500, "1" * 100_000):
+        assert index.by_id(name) is None
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_rows_count_up_and_are_never_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int):
+    monkeypatch.setattr(passages_module, "MOST_CLAUSES", size)
+    build_index(NUMBERED, tmp_path / "i")
+    before = Passages(tmp_path / "i")
+    delete_passages(["1", "21", "99"], tmp_path / "i")
+    replacement = Passage("2", "", "new")
+    add_passages([replacement, NUMBERED[0]], tmp_path / "i", replace=True)
+    after = Passages(tmp_path / "i")
+    expected = {row: NUMBERED[row] for row in (1, 2, 4, 6, 7, 8)}
+    expected |= {10: replacement, 11: NUMBERED[0]}
+    assert in_order(after, size) == list(expected.items())
+    assert after.by_row([11, 0, 3, 4, 500]) == {11: NUMBERED[0], 4: NUMBERED[4]}
+    assert after.by_row([]) == {}
+    assert after.rows_by_id(["1", "2", "99", "nobody"]) == {"1": 11, "2": 10}
+    assert (after.manifest.num_passages, after.manifest.num_rows) == (8, 12)
+    assert in_order(before, size) == list(enumerate(NUMBERED))  # as it was when opened

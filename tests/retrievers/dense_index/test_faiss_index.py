@@ -86,9 +86,7 @@ def test_files_of_another_index(tmp_path: Path):
         FaissIndex(tmp_path / "flat", 2, 3)
 
 
-def test_many_passages_choose_faiss_by_default(
-    tmp_path: Path, letters: Encoder, monkeypatch: pytest.MonkeyPatch
-):
+def test_many_passages_choose_faiss(tmp_path: Path, letters: Encoder, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sleuth.retrievers.dense_index.build.EXACT_UP_TO", 300)
     for count, backend in ((300, "exact"), (301, "pq-sq8")):
         made = built(tmp_path / str(count), sentences(count), letters, None)

@@ -1,5 +1,6 @@
-"""Exact search against a sort of everything, and .npy files."""
+"""Exact search against a sort of everything, .npy files, and damage to an index of vectors."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis.extra import numpy as st_numpy
 
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.dense_index import vectors
-from sleuth.retrievers.dense_index.vectors import ExactVectors, blocks, load, rounded, save
+from sleuth.retrievers.dense_index.index import OpenDense
+from sleuth.retrievers.dense_index.vectors import ExactVectors, load, rounded, save
 
 SMALL = st.floats(-2, 2, width=16)
 
@@ -79,16 +81,6 @@ def test_rounding_keeps_five_digits_of_the_best(scores: list[float], expected: l
     assert rounded(np.array(scores, dtype=np.float32)).tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_blocks_are_files_in_order_as_single_precision(tmp_path: Path):
-    files = [tmp_path / f"{i}.npy" for i in range(5)]
-    for i, file in enumerate(files):
-        save(file, np.full((i + 1, 2), i, dtype=np.float16))
-    found = list(blocks(files))
-    assert [start for start, _ in found] == [0, 1, 3, 6, 10]
-    expected = [(np.float32, [i] * (i + 1)) for i in range(5)]
-    assert [(block.dtype, block[:, 0].tolist()) for _, block in found] == expected
-
-
 def test_damaged_files(tmp_path: Path):
     save(tmp_path / "v.npy", np.zeros((1, 2), dtype=np.float32))
     assert [path.name for path in tmp_path.iterdir()] == ["v.npy"]
@@ -98,3 +90,46 @@ def test_damaged_files(tmp_path: Path):
     for name in ("v.npy", "none.npy"):
         with pytest.raises(RetrievalError, match="damaged"):
             load(tmp_path / name)
+
+
+def test_a_changed_bit_in_any_file_is_found(index: Path):
+    assert OpenDense(index, thorough=True).manifest.num_passages == 4
+    files = list(index.glob("dense/index-*/*"))
+    assert {file.name for file in files} == {"hashes.npy", "rows.npy", "vectors.npy"}
+    for file in files:
+        content = file.read_bytes()
+        file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        with pytest.raises(RetrievalError, match=file.name):
+            OpenDense(index)
+        file.write_bytes(content)
+    OpenDense(index, thorough=True)
+
+
+def test_a_large_index_is_hashed_only_by_verify(index: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sleuth.retrievers.index_files.manifest.READ_WHOLE", 0)
+    monkeypatch.setattr("sleuth.retrievers.index_files.manifest.READ_ALWAYS", 0)
+    (file,) = index.glob("dense/index-*/vectors.npy")
+    file.write_bytes(file.read_bytes()[:-4] + bytes(4))
+    file.write_bytes(file.read_bytes()[:-1] + b"\1")
+    OpenDense(index)
+    with pytest.raises(RetrievalError, match="hash mismatch"):
+        OpenDense(index, thorough=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"backend": "magic"}, "damaged"),
+        ({"generation": "../../x"}, "missing"),
+        ({"num_passages": 3}, "damaged"),
+        ({"sha256": "0" * 64}, "of other passages than its words"),
+        ({"dimension": 4}, r"damaged \(encoder_probe\)"),
+        ({"encoder_probe": "!"}, r"damaged \(encoder_probe\)"),
+        ({"encoder_fingerprint": "0" * 16}, r"damaged \(encoder_probe\)"),
+    ],
+)
+def test_damaged_manifests(index: Path, change: dict[str, object], message: str):
+    path = index / "dense" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(RetrievalError, match=message):
+        OpenDense(index)

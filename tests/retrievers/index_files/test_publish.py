@@ -8,7 +8,7 @@ import pytest
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25 import open_index
 from sleuth.retrievers.bm25_index.build import build_index
-from sleuth.retrievers.bm25_index.update import add_passages
+from sleuth.retrievers.bm25_index.update import add_passages, delete_passages
 from sleuth.retrievers.index_files import publish
 from sleuth.retrievers.index_files.publish import is_published
 from sleuth.types import Passage
@@ -59,15 +59,15 @@ def test_published_files_count_without_their_manifest(tmp_path: Path):
     assert is_published(tmp_path)
 
 
-def test_a_manifest_that_cannot_be_written_leaves_the_old_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_manifest_that_is_not_written_leaves_the_old_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def full_disk(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     build_index([PASSAGE], tmp_path)
     monkeypatch.setattr(publish, "whole_file", full_disk)
-    with pytest.raises(RetrievalError, match=r"writing index .* failed: .*No space left"):
-        build_index([Passage("b", "", "banana")], tmp_path)
+    other = [Passage("b", "", "banana")]
+    for change in (build_index, add_passages, lambda _, path: delete_passages(["a"], path)):
+        with pytest.raises(RetrievalError, match=r"writing index .* failed: .*No space left"):
+            change(other, tmp_path)
     assert open_index(tmp_path).search(["apple"], 1)[0][0].passage == PASSAGE
     assert len(list(tmp_path.glob("index-*"))) == 1

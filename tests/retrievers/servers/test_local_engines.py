@@ -1,5 +1,6 @@
 """Behaviour that Qdrant and Milvus share, for real in their clients' local modes."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -104,7 +105,7 @@ def test_a_search_creates_nothing(make: Make, tmp_path: Path):
         with pytest.raises(RetrievalError, match=r"no .* '.*none\.db': upload passages to it first"):
             call()
     assert not (tmp_path / "none.db").exists()
-    with pytest.raises(ConfigError, match=r"http://HOST:PORT"):
+    with pytest.raises(ConfigError, match=r"http\(s\)://HOST:PORT"):
         make(url="localhost:6333").upload([Passage("x", "", "y")])
 
 
@@ -118,3 +119,22 @@ def test_a_wrong_collection_field_or_size(both: SearchEngine, letters: Encoder):
         with pytest.raises(RetrievalError, match=message) as caught:
             replace(both, **settings).search(["a"], 1)
         assert "\n" not in str(caught.value)
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "search-engines.md"
+LOCAL = r'url="(?!http)'
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    shown = [block for block in blocks if re.search(LOCAL, block)]
+    assert len(shown) == 2
+    names: dict[str, Any] = {}
+    for block in shown:
+        exec(compile(block, str(PAGE), "exec"), names)
+    assert capsys.readouterr().out == "Marie Curie\nMarie Curie\n"

@@ -13,7 +13,7 @@ pytest.importorskip("opensearchpy", reason="opensearch-py is not installed")
 from sleuth.encoders.base import Encoder
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.servers.opensearch import Elasticsearch, OpenSearch, authorization
-from sleuth.retrievers.servers.search_engine import MOST_WORDS, marks
+from sleuth.retrievers.servers.search_engine import marks
 from sleuth.types import Hit, Passage
 
 CAPS, MAPPING = "/wiki/_field_caps?fields=text%2Ctitle", "/wiki/_mapping"
@@ -84,19 +84,6 @@ def test_words(recorded: Any):
     assert "Authorization" not in request.headers
     assert len(server.sent("POST", CAPS)) == 1
     assert b"query_string" not in request.body
-
-
-def test_many_batches_and_long_queries(recorded: Any):
-    def echo(request: Any) -> Any:
-        queries = [body["query"]["multi_match"]["query"] for body in lines(request)[1::2]]
-        return {"responses": [found(hit(query, 1.0, text=query)) for query in queries]}
-
-    server = recorded(WORDS, ("POST", SEARCH, 200, echo))
-    retriever = OpenSearch(url=server.url, collection="wiki", batch=15)
-    queries = [f"query {number}" for number in range(40)]
-    assert [hits[0].passage.text for hits in retriever.search(queries, 1)] == queries
-    assert len(server.sent("POST", SEARCH)) == 3
-    assert retriever.search(["gold " * 100_000], 1)[0][0].passage.text.split() == ["gold"] * MOST_WORDS
 
 
 A = [1.0] + [0.0] * 7
@@ -200,9 +187,7 @@ def test_busy_and_failing_servers_are_asked_again(recorded: Any, pauses: list[fl
     assert len(pauses) == 3
 
 
-def test_the_identity_names_engine_and_settings(
-    recorded: Any, letters: Encoder, monkeypatch: pytest.MonkeyPatch
-):
+def test_identity_names_engine_and_settings(recorded: Any, letters: Encoder, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SEARCH_LOGIN", "reader:s3cret")
     counted = ("POST", "/wiki/_count", 200, {"count": 12, "_shards": {"total": 5, "successful": 5}})
     about = {"name": "n", "version": {"distribution": "opensearch", "number": "3.3.1"}}

@@ -1,4 +1,4 @@
-"""Behaviour that all retrievers of servers share: settings, addresses, tokens, recipes, missing clients."""
+"""Behaviour that all retrievers of servers share: settings, addresses, tokens, recipes, clients, records."""
 
 import pickle
 import sys
@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.recipes import load_recipe
@@ -13,6 +15,7 @@ from sleuth.retrievers.servers.milvus import Milvus
 from sleuth.retrievers.servers.opensearch import Elasticsearch, OpenSearch
 from sleuth.retrievers.servers.qdrant import Qdrant
 from sleuth.retrievers.servers.remote import Remote
+from sleuth.retrievers.servers.search_engine import MOST_WORDS, bounded, inside
 
 KINDS = {
     "remote": Remote,
@@ -59,9 +62,7 @@ def test_addresses_that_are_refused(name: str, url: str):
 
 @every_kind
 @pytest.mark.parametrize("secret", ["t0psecr\net", "t0psecr\u00e9t", "t0p\x7fsecr"])
-def test_a_secret_that_no_header_can_carry_is_not_shown(
-    name: str, secret: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_unusable_secret_is_not_shown(name: str, secret: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SLEUTH_RETRIEVER_TOKEN", secret)
     with pytest.raises(ConfigError, match=r"\$SLEUTH_RETRIEVER_TOKEN") as caught:
         KINDS[name](url="http://127.0.0.1:9", timeout_s=0.5).search(["a"], 1)
@@ -111,3 +112,26 @@ def test_settings_that_are_refused(name: str, settings: dict[str, Any], message:
     with pytest.raises(ConfigError, match=message) as caught:
         KINDS[name](**settings)
     assert "secret" not in str(caught.value)
+
+
+def test_a_field_inside_others():
+    record = {"a": {"b": {"c": 1}}, "x.y": 3, "x": {"y": 4}, "n": None}
+    assert inside(record, "a.b.c") == 1
+    assert inside(record, "x.y") == 3  # a name with a dot in it comes first
+    assert inside(record, "a.b") == {"c": 1}
+    for name in ("b", "a.c", "x.y.z", "n.m", "a.", ".a", ""):
+        assert inside(record, name) is None
+    for value in (None, 3, "text", ["a"]):
+        assert inside(value, "a") is None
+
+
+def test_a_long_query_keeps_its_first_words():
+    assert bounded("who wrote: Hamlet?") == "who wrote: Hamlet?"
+    assert bounded("(word) " * MOST_WORDS + "more") == "word " * (MOST_WORDS - 1) + "word"
+    assert bounded("東京" * 2_000) == " ".join("東京" * (MOST_WORDS // 2))
+
+
+@given(st.text(max_size=4 * MOST_WORDS))
+def test_no_query_is_longer_than_the_limit(query: str):
+    kept = bounded(query)
+    assert kept == query or len(kept.split()) <= MOST_WORDS

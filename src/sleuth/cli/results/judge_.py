@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _train(arguments: argparse.Namespace) -> int:
     from sleuth.judges.labelled import read_pairs
-    from sleuth.judges.small import default_folder
+    from sleuth.judges.nli import default_folder
     from sleuth.judges.tuning import JudgeTraining, train_judge
 
     files = {str(path): read_pairs(path) for path in arguments.data}

@@ -96,8 +96,8 @@ def _index(arguments: argparse.Namespace) -> Done:
     from sleuth.corpora.volume import volume
     from sleuth.corpora.wiki18 import open_wiki18
     from sleuth.retrievers.bm25_index.build import build_index
-    from sleuth.retrievers.bm25_index.forecast import forecast
     from sleuth.retrievers.bm25_index.update import add_passages
+    from sleuth.retrievers.forecast import forecast
 
     output = arguments.output
     corpora = [*open_corpora(arguments.sources), *map(open_wiki18, arguments.wiki18)]
@@ -152,7 +152,7 @@ def _decoded(line: bytes, place: str) -> str:
 
 
 def _warn_of_needs(what: str, memory: int, disk: int, output: Path) -> None:
-    from sleuth.retrievers.bm25_index.forecast import free_bytes
+    from sleuth.retrievers.forecast import free_bytes
 
     free = free_bytes(output)
     warn(f"{what}up to {_shown(memory)} of memory and {_shown(disk)} of disk ({_shown(free)} are free)")
@@ -208,7 +208,7 @@ def _add_vectors(
         _warn_of_old_vectors(output, passages.sha256)
         return {}
     from sleuth.retrievers.dense_index.build import build_dense
-    from sleuth.retrievers.dense_index.forecast import forecast_vectors
+    from sleuth.retrievers.forecast import forecast_vectors
 
     if not arguments.json:
         needed = forecast_vectors(count, encoder.dimension, arguments.backend)

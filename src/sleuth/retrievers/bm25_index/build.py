@@ -8,7 +8,7 @@ from pathlib import Path
 from sleuth.errors import RetrievalError
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.bm25_index.distinct import Distinct
-from sleuth.retrievers.bm25_index.engine import Manifest, engine_version
+from sleuth.retrievers.bm25_index.engine import ENGINE_VERSION, Manifest
 from sleuth.retrievers.bm25_index.writer import IndexWriter
 from sleuth.retrievers.index_files.publish import publish, staging
 from sleuth.types import Passage
@@ -76,7 +76,7 @@ def describe(writer: IndexWriter, num_passages: int) -> Manifest:
         num_passages=num_passages,
         sha256=writer.sha256,
         num_rows=writer.num_rows,
-        engine_version=engine_version(),
+        engine_version=ENGINE_VERSION,
         analyser=analysis.ANALYSER,
         analyser_fingerprint=analysis.fingerprint(),
     )

@@ -22,13 +22,9 @@ from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.index_files.manifest import IndexManifest, check_files, read_manifest
 
 ENGINE = "tantivy"
+ENGINE_VERSION = version(ENGINE)
 K1, B = 1.2, 0.75
 """BM25 parameters, which tantivy fixes."""
-
-
-def engine_version() -> str:
-    """Return the version of the installed tantivy."""
-    return version(ENGINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +80,10 @@ def _open(directory: Path, manifest: Manifest) -> tuple[Searcher, Schema]:
     if not manifest.is_readable:
         raise RetrievalError(
             f"index {str(directory)!r} was built with another analyser ({manifest.analyser}, {ENGINE} "
-            f"{manifest.engine_version}; here {analysis.ANALYSER}, {engine_version()}); build the index again"
+            f"{manifest.engine_version}; here {analysis.ANALYSER}, {ENGINE_VERSION}); build the index again"
         )
     path = check_files(directory, manifest)
-    where = f"{path}: {ENGINE} {engine_version()} cannot open what {manifest.engine_version} wrote, build the index again"
+    where = f"{path}: {ENGINE} {ENGINE_VERSION} cannot open what {manifest.engine_version} wrote, build the index again"
     with engine_errors(where), _lockable(path) as folder:
         index = open_tantivy(folder)
         searcher = index.searcher()

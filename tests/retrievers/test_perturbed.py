@@ -1,11 +1,84 @@
+"""Retrievers made worse on purpose: noise, withheld gold, contradictions."""
+
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from sleuth.errors import ConfigError, DataError, RetrievalError
-from sleuth.retrievers.all_given import AllGiven
+from sleuth.errors import DataError, RetrievalError
+from sleuth.retrievers.bm25_index.build import build_index
+from sleuth.retrievers.given import AllGiven, GivenParagraphs
 from sleuth.retrievers.perturbed.contradicting import Contradicting, contradiction
-from sleuth.types import Passage, Question
+from sleuth.retrievers.perturbed.noisy import Noisy
+from sleuth.retrievers.perturbed.withholding import Withholding
+from sleuth.types import Hit, Passage, Question
+
+OWN = (Passage("p1", "A", "own one"), Passage("p2", "B", "own two"))
+QUESTION = Question("q", "Where?", ("Oslo",), OWN, ("n3",))
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> str:
+    others = [Passage(f"n{i}", "N", f"noise {i}") for i in range(12)]
+    build_index([*OWN, *others, Passage("answer", "", "It is Oslo.")], tmp_path / "pool")
+    return str(tmp_path / "pool")
+
+
+@pytest.mark.parametrize("noise", [0, 2, 4, 6, 8])
+def test_noise_follows_what_was_found(pool: str, noise: int):
+    retriever = Noisy(AllGiven(), noise, pool).for_question(QUESTION)
+    (hits,) = retriever.search(["Where?"], 2)
+    ids = [hit.passage.id for hit in hits]
+    assert ids[:2] == ["p1", "p2"]
+    assert len(set(ids)) == len(ids) == 2 + noise
+    assert not {"n3", "answer"} & set(ids)  # gold, and one that holds the answer
+    assert Noisy(AllGiven(), noise, pool).for_question(QUESTION).search(["Where?"], 2) == [hits]
+
+
+def test_queries_have_noise_of_their_own(pool: str):
+    one, two = Noisy(AllGiven(), 4, pool).for_question(QUESTION).search(["a", "b"], 2)
+    assert one != two
+
+
+def test_no_noise_needs_no_pool():
+    (hits,) = Noisy(AllGiven()).for_question(QUESTION).search(["x"], 1)
+    assert [hit.passage.id for hit in hits] == ["p1"]
+
+
+def test_noise_needs_a_large_enough_pool(pool: str):
+    with pytest.raises(RetrievalError, match="pool"):
+        Noisy(AllGiven(), 1).for_question(QUESTION)
+    with pytest.raises(RetrievalError, match="too few"):
+        Noisy(AllGiven(), 12, pool).for_question(QUESTION).search(["x"], 2)
+
+
+RIVERS = tuple(Passage(f"p{i}", f"T{i}", f"river number {i}") for i in range(5))
+WHICH = Question("q", "Which river?", ("Rhine",), RIVERS, ("p1", "p3", "p4"))
+
+
+def ids(hits: Sequence[Hit]) -> list[str]:
+    return [hit.passage.id for hit in hits]
+
+
+def test_gold_is_never_found_and_leaves_no_gap():
+    retriever = Withholding(AllGiven(), 3).for_question(WHICH)
+    assert ids(retriever.search(["x"], 5)[0]) == ["p0", "p2"]
+    assert ids(retriever.search(["x"], 1)[0]) == ["p0"]
+    searched = Withholding(GivenParagraphs(), 3).for_question(WHICH).search(["river", "number"], 2)
+    assert [sorted(ids(hits)) for hits in searched] == [["p0", "p2"], ["p0", "p2"]]
+
+
+def test_at_most_all_gold_passages_are_withheld_and_more_include_fewer():
+    retrievers = [Withholding(AllGiven(), withheld).for_question(WHICH) for withheld in (0, 1, 2, 3, 9)]
+    shown = [set(ids(retriever.search(["x"], 9)[0])) for retriever in retrievers]
+    assert [len(found) for found in shown] == [5, 4, 3, 2, 2]
+    assert shown[0] > shown[1] > shown[2] > shown[3] == shown[4]
+
+
+def test_identity_names_level_and_retriever():
+    identity = {"retriever": "withholding", "withheld": "2", "of.retriever": "given-all"}
+    assert Withholding(AllGiven(), 2).identity() == identity
+
 
 GOLD = Passage("g", "Ada Lovelace", "Ada Lovelace was born in London. LONDON, in 1815.")
 OTHER = Passage("o", "London", "London is a city.")
@@ -78,9 +151,7 @@ def test_identity_changes_with_the_wrong_answers(answers: str):
     assert Contradicting(AllGiven(), 0).identity()["answers"] == ""
 
 
-def test_bad_input(tmp_path: Path):
-    with pytest.raises(ConfigError, match="-1"):
-        Contradicting(count=-1)
+def test_contradictions_need_wrong_answers(tmp_path: Path):
     with pytest.raises(RetrievalError, match="contradictions need wrong answers"):
         Contradicting(AllGiven()).for_question(question("q"))
     path = tmp_path / "bad.jsonl"
