@@ -104,12 +104,6 @@ def test_cache_answers_exactly_the_same_query_and_k(cache_bytes: int, calls: int
     assert retriever.calls[-1][0] == (["new"] if cache_bytes else ["same", "new"])
 
 
-def test_no_queries_find_nothing():
-    retriever = Gated(is_open=True)
-    assert run(retriever, lambda batcher: batcher.search([], 3)) == []
-    assert retriever.calls == []
-
-
 @pytest.mark.parametrize(
     ("query", "message"), [("fail", "no answer"), ("short", "returned 0 lists for 1 queries")]
 )

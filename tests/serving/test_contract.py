@@ -21,11 +21,8 @@ def post(server: Any, payload: dict[str, Any], headers: dict[str, str] | None = 
 
 def search_r1_text(result: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Title and text as Search-R1, AutoRefine and verl read them: the first line and the rest."""
-    read = []
-    for item in result:
-        lines = item["document"]["contents"].split("\n")
-        read.append((lines[0], "\n".join(lines[1:])))
-    return read
+    split = [item["document"]["contents"].split("\n") for item in result]
+    return [(lines[0], "\n".join(lines[1:])) for lines in split]
 
 
 def test_search_r1_and_autorefine_batch(server: Any):
@@ -35,10 +32,8 @@ def test_search_r1_and_autorefine_batch(server: Any):
     assert reply.headers["content-type"] == "application/json"
     result = reply.json()["result"]
     assert [len(result), list(reply.json())] == [3, ["result"]]
-    assert search_r1_text(result[0])[0] == (
-        '"Marie Curie"',
-        "She was born in Warsaw in 1867.\nShe discovered radium.",
-    )
+    text = "She was born in Warsaw in 1867.\nShe discovered radium."
+    assert search_r1_text(result[0])[0] == ('"Marie Curie"', text)
     assert search_r1_text(result[1]) == [('""', "Copper is mined in Chile, near Calama.")]
     assert result[2] == result[0]
     assert all(set(item) == {"document", "score"} for item in result[0])

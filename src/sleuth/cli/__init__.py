@@ -34,16 +34,12 @@ VERBS = {
 }
 """Verb → its room and one line of help; the module is sleuth.cli.<room>.<verb>_, with "_" for "-"."""
 
-EXIT_ERROR = 1
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
-
 
 class _Parser(argparse.ArgumentParser):
     """argparse with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"{self.prog}: {message} (see '{self.prog} --help')\n")
+        self.exit(2, f"{self.prog}: {message} (see '{self.prog} --help')\n")
 
 
 def build_parser(verb: str | None) -> argparse.ArgumentParser:
@@ -77,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SleuthError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
-        return _fail("interrupted", EXIT_INTERRUPTED)
+        return _fail("interrupted", 130)
     except SystemExit as stop:
         # A user's recipe file that calls sys.exit(0) must not look like a run that succeeded.
         return _fail(f"{parsed.verb} was ended by sys.exit({stop.code!r}) in the code it ran")
@@ -93,6 +89,6 @@ def _module(verb: str) -> ModuleType:
     return import_module(f"sleuth.cli.{VERBS[verb][0]}.{verb.replace('-', '_')}_")
 
 
-def _fail(line: str, code: int = EXIT_ERROR) -> int:
+def _fail(line: str, code: int = 1) -> int:
     print(f"sleuth: {' '.join(line.split())}", file=sys.stderr)
     return code

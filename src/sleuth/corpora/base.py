@@ -2,7 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
+from sleuth.files import check_file
 from sleuth.types import Passage
 
 Report = Callable[[str], None]
@@ -18,3 +21,13 @@ class Corpus(ABC):
 
         An id may occur more than once: an index keeps its first passage.
         """
+
+
+@dataclass(frozen=True)
+class FileCorpus(Corpus):
+    """One file, plain or compressed (.gz, .bz2, .xz)."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        check_file(self.path)

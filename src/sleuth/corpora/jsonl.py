@@ -5,16 +5,14 @@ Fields of other names are skipped unread, so bytes that are not UTF-8 or huge nu
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypedDict
 
 import msgspec
 
-from sleuth.corpora.base import Corpus, Report
+from sleuth.corpora.base import FileCorpus, Report
 from sleuth.errors import DataError
 from sleuth.fields import FieldError, read_passage
-from sleuth.files import check_file, decode_json, lines
+from sleuth.files import decode_json, lines
 from sleuth.types import Passage
 
 
@@ -30,14 +28,8 @@ _PLAIN, _FIELDS = msgspec.json.Decoder(Passage), msgspec.json.Decoder(_Fields)
 _FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-@dataclass(frozen=True)
-class JSONLCorpus(Corpus):
-    """One file, plain or compressed (.gz, .bz2, .xz)."""
-
-    path: Path
-
-    def __post_init__(self) -> None:
-        check_file(self.path)
+class JSONLCorpus(FileCorpus):
+    """One passage a line."""
 
     def passages(self, report: Report) -> Iterator[Passage]:
         for number, line in lines(self.path):

@@ -4,10 +4,9 @@ DPR's own psgs_w100.tsv has rows of id, text and title; Search-R1's wiki-18.json
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from sleuth.corpora.base import Corpus, Report
+from sleuth.corpora.base import Corpus, FileCorpus, Report
 from sleuth.corpora.jsonl import JSONLCorpus
 from sleuth.errors import DataError
 from sleuth.fields import FieldError, as_text
@@ -43,14 +42,8 @@ def open_wiki18(path: Path) -> Corpus:
     raise DataError(f"{path}: {reason}; {_SOURCE}")
 
 
-@dataclass(frozen=True)
-class DPRCorpus(Corpus):
+class DPRCorpus(FileCorpus):
     """Tab-separated passages as DPR published them; cells with quotes are quoted."""
-
-    path: Path
-
-    def __post_init__(self) -> None:
-        check_file(self.path)
 
     def passages(self, report: Report) -> Iterator[Passage]:
         order: tuple[str, ...] = _HEADER

@@ -1,5 +1,6 @@
 """Fusion: several rankings merged by reciprocal rank (Cormack, Clarke and Büttcher 2009), without their scores."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import fsum
@@ -56,13 +57,12 @@ class Fusion(Checked, Retriever):
         return own
 
     def _fuse(self, rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-        shares: dict[str, list[float]] = {}
+        shares: dict[str, list[float]] = defaultdict(list)
         passages: dict[str, Passage] = {}
         for ranking in rankings:
             for rank, hit in enumerate(ranking, start=1):
-                key = hit.passage.id
-                passages.setdefault(key, hit.passage)
-                shares.setdefault(key, []).append(1 / (self.k + rank))
+                passages.setdefault(hit.passage.id, hit.passage)
+                shares[hit.passage.id].append(1 / (self.k + rank))
         # fsum is exact, so equal sets of ranks tie whatever retrievers they come from.
         hits = [Hit(passages[key], fsum(some)) for key, some in shares.items()]
         return sorted(hits, key=lambda hit: (-hit.score, hit.passage.id))

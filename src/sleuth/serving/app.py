@@ -76,8 +76,7 @@ async def on_error(request: Request, error: Exception) -> Response:
         case HTTPException(status_code=404):
             return error_response(404, f"no such route; there are {', '.join(PATHS)}")
         case HTTPException():
-            return error_response(
-                error.status_code, f"{request.method} is not allowed here", dict(error.headers or {})
-            )
+            headers = dict(error.headers or {})
+            return error_response(error.status_code, f"{request.method} is not allowed here", headers)
         case _:
             return error_response(500, "internal error; the traceback is in the server's log")

@@ -66,9 +66,8 @@ def read_request(body: bytes, top_k: int) -> tuple[list[str], int, bool]:
     queries = [request.query] if request.query is not None else request.queries or []
     k = request.topk or request.topk_rerank or top_k
     if len(queries) * k > MAX_PASSAGES:
-        raise RequestError(
-            422, f"{len(queries)} queries × topk {k} exceeds {MAX_PASSAGES} passages; send fewer"
-        )
+        asked = f"{len(queries)} queries × topk {k}"
+        raise RequestError(422, f"{asked} exceeds {MAX_PASSAGES} passages; send fewer")
     return queries, k, bool(request.return_scores)
 
 

@@ -36,8 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _serve_mcp(arguments) if arguments.mcp else _serve_http(arguments)
     except ModuleNotFoundError as error:
-        extra = "mcp" if arguments.mcp else "serve"
-        raise ConfigError(f"serving needs {error.name}: pip install '.[{extra}]' in the checkout") from error
+        hint = f"pip install '.[{'mcp' if arguments.mcp else 'serve'}]' in the Sleuth checkout"
+        raise ConfigError(f"serving needs {error.name}: {hint}") from error
     return 0
 
 

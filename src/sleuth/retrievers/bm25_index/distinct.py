@@ -1,13 +1,12 @@
 """Passages in checked batches, without those whose id came before."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from sleuth.errors import RetrievalError
-from sleuth.text import valid_unicode
+from sleuth.text import digest, valid_unicode
 from sleuth.types import Passage
 
 BATCH = 4096
@@ -81,7 +80,7 @@ class SeenIds:
 
     def add(self, ids: Sequence[str]) -> list[bool]:
         """Return for each id whether it is new."""
-        hashes = np.array([_hash(name) for name in ids], dtype=np.uint64)
+        hashes = np.frombuffer(b"".join(map(digest, ids)), dtype="<u8")
         is_new = np.zeros(len(hashes), dtype=bool)
         is_new[np.unique(hashes, return_index=True)[1]] = True
         for run in self._runs:
@@ -95,7 +94,3 @@ class SeenIds:
         while self._runs and len(self._runs[-1]) <= len(run):
             run = np.sort(np.concatenate([self._runs.pop(), run]))
         self._runs.append(run)
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")

@@ -40,11 +40,6 @@ class Manifest(IndexManifest):
     analyser: str
     analyser_fingerprint: str
 
-    @property
-    def is_readable(self) -> bool:
-        """Whether queries would be analysed as the passages were."""
-        return (self.analyser, self.analyser_fingerprint) == (analysis.ANALYSER, analysis.fingerprint())
-
 
 def schema() -> Schema:
     """Return the fields of a passage in tantivy."""
@@ -77,7 +72,11 @@ def verify_index(directory: Path) -> Manifest:
 
 
 def _open(directory: Path, manifest: Manifest) -> tuple[Searcher, Schema]:
-    if not manifest.is_readable:
+    same = (
+        analysis.ANALYSER,
+        analysis.fingerprint(),
+    )  # else queries would not be analysed as the passages were
+    if (manifest.analyser, manifest.analyser_fingerprint) != same:
         raise RetrievalError(
             f"index {str(directory)!r} was built with another analyser ({manifest.analyser}, {ENGINE} "
             f"{manifest.engine_version}; here {analysis.ANALYSER}, {ENGINE_VERSION}); build the index again"

@@ -41,9 +41,7 @@ class Passages:
         with engine_errors(self._where):
             for start in range(0, len(rows), MOST_CLAUSES):
                 some = [int(row) for row in rows[start : start + MOST_CLAUSES]]
-                clauses = [
-                    (Occur.Should, Query.term_query(self._schema, "row", row, "basic")) for row in some
-                ]
+                clauses = [(Occur.Should, self._term("row", row, "basic")) for row in some]
                 hits = self._searcher.search(Query.boolean_query(clauses), len(some), count=False).hits
                 addresses = [address for _, address in hits]
                 places = self._searcher.fast_field_values("row", addresses)
@@ -68,7 +66,7 @@ class Passages:
         hits = self._searcher.search(self._term("id", name, "basic"), 1, count=False).hits
         return hits[0][1] if hits else None
 
-    def _term(self, field: str, value: str, option: str = "freq") -> Query:
+    def _term(self, field: str, value: str | int, option: str = "freq") -> Query:
         return Query.term_query(self._schema, field, value, option)
 
     def _stored(self, address: DocAddress) -> Passage:

@@ -127,9 +127,8 @@ class _Update:
             num_passages = manifest.num_passages + self._num_added - self._num_deleted
             made = describe(self.writer, num_passages)
             manifest = publish(self._content, self._directory, made, unchanged=unchanged)
-        return IndexInfo(
-            self._directory, manifest.num_passages, manifest.sha256, num_added=self._num_added, **figures
-        )
+        figures["num_added"] = self._num_added
+        return IndexInfo(self._directory, manifest.num_passages, manifest.sha256, **figures)
 
     def _open(self) -> IndexWriter:
         if not self.writer:

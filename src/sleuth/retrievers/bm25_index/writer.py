@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -32,7 +31,7 @@ class IndexWriter:
         self._sum = int(sha256, 16)
         self._waiting = 0
         self._encode = msgspec.json.Encoder().encode
-        with self._errors():
+        with engine_errors(str(self._path)):
             index = open_tantivy(folder) if num_rows else Index(schema(), path=str(folder), reuse=False)
             index.register_tokenizer(analysis.ANALYSER, analysis.analyser())
             # One core reads and checks passages.
@@ -50,7 +49,7 @@ class IndexWriter:
     def add(self, passages: Iterable[Passage]) -> None:
         """Add passages in the rows that follow."""
         fold = analysis.folded
-        with self._errors():
+        with engine_errors(str(self._path)):
             for passage in passages:
                 title, stored = fold(passage.title), self._encode(passage)
                 document = Document()
@@ -69,14 +68,14 @@ class IndexWriter:
 
     def delete(self, rows: Mapping[str, int]) -> None:
         """Delete passages, given as id → row, that were there before this writer was opened."""
-        with self._errors():
+        with engine_errors(str(self._path)):
             for name, row in rows.items():
                 self._writer.delete_documents_by_term("id", name)
                 self._count(row, b"")
 
     def finish(self) -> None:
         """Write everything to disk and leave only the files that a search needs."""
-        with self._errors():
+        with engine_errors(str(self._path)):
             self._writer.commit()
             self._writer.garbage_collect_files()
             self._writer.wait_merging_threads()
@@ -86,9 +85,6 @@ class IndexWriter:
     def _count(self, row: int, stored: bytes) -> None:
         digest = hashlib.sha256(row.to_bytes(8, "little") + stored).digest()
         self._sum = (self._sum + int.from_bytes(digest, "little")) % _MODULUS
-
-    def _errors(self) -> AbstractContextManager[None]:
-        return engine_errors(str(self._path))
 
     def close(self) -> None:
         """End tantivy's threads, so that nothing is written after a failed build was removed."""

@@ -4,7 +4,6 @@ Encoding can take hours, so its result goes into one small file per 1,024 rows. 
 passages by the same encoder uses the files of a killed one; the rest takes minutes and is repeated.
 """
 
-import hashlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from sleuth.retrievers.dense_index.manifest import (
 from sleuth.retrievers.dense_index.vectors import ExactVectors, blocks, load, save
 from sleuth.retrievers.index_files.manifest import check_files
 from sleuth.retrievers.index_files.publish import DENSE, ENCODED, publish, staging
+from sleuth.text import digest
 from sleuth.types import Passage
 
 EXACT_UP_TO = 200_000
@@ -172,7 +172,7 @@ def _encode(
         files.append(shards / f"{number:06}.npy")
         passages = list(batch.values())
         rows.append(np.array(list(batch), dtype=np.int64))
-        hashes.append(np.array([_hash(passage) for passage in passages], dtype=np.uint64))
+        hashes.append(np.frombuffer(b"".join(map(_hash, passages)), dtype="<u8"))
         num_known = len(batch)
         if not files[-1].exists():
             vectors, num_known = _vectors(passages, hashes[-1], encoder, old)
@@ -183,9 +183,8 @@ def _encode(
     return files, np.concatenate(rows), np.concatenate(hashes), num_kept
 
 
-def _hash(passage: Passage) -> int:
-    text = f"{len(passage.title)} {passage.title}{passage.text}"
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+def _hash(passage: Passage) -> bytes:
+    return digest(f"{len(passage.title)} {passage.title}{passage.text}")
 
 
 def _vectors(

@@ -1,7 +1,6 @@
 """Vectors in .npy files, and exact search through them with numpy."""
 
 import math
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sleuth.errors import RetrievalError
+from sleuth.storage import whole_file
 
 DIGITS = 5
 """Digits of the best score to which scores are compared; the last bits of single precision are noise."""
@@ -24,12 +24,8 @@ Found = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 def save(path: Path, values: NDArray[Any]) -> None:
     """Write a .npy file; if it exists it is complete, even after a power cut."""
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
+    with whole_file(path) as file:
         np.save(file, values, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def load(path: Path) -> NDArray[Any]:

@@ -5,7 +5,6 @@ their inverse document frequency, which the server multiplies in at search time 
 """
 
 import atexit
-import hashlib
 import math
 import re
 import uuid
@@ -26,6 +25,7 @@ from sleuth.retries import TransientError, decoded, failure, one_line
 from sleuth.retrievers.bm25_index import analysis
 from sleuth.retrievers.servers.search_engine import SearchEngine, Vectors, check_marks, marks, ranked
 from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, read_token
+from sleuth.text import digest
 from sleuth.types import Hit, Passage
 
 WORDS = "words"
@@ -235,6 +235,6 @@ def sparse(words: Mapping[str, float]) -> Any:
 
     columns: dict[int, float] = {}
     for word, weight in words.items():
-        column = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "little")
+        column = int.from_bytes(digest(word, 4), "little")
         columns[column] = columns.get(column, 0.0) + weight
     return models.SparseVector(indices=list(columns), values=list(columns.values()))

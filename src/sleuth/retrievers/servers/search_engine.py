@@ -58,9 +58,9 @@ class SearchEngine(ServerRetriever):
         if self.way in ("dense", "hybrid") and self.encoder is None:
             raise ConfigError(f"way {self.way!r} needs an encoder: set retriever.encoder, such as minilm")
         if _LOGIN.match(self.url):
-            bare = _LOGIN.sub("", self.url)
             raise ConfigError(
-                f"a url must hold no password, since recipes are saved; use token_env: {bare!r}"
+                "a url must hold no password, since recipes are saved; put it in the variable that token_env "
+                f"names: {_LOGIN.sub('', self.url)!r}"
             )
 
     def upload(self, passages: Iterable[Passage]) -> int:
@@ -143,9 +143,9 @@ class SearchEngine(ServerRetriever):
         """Raise RetrievalError unless the encoder's vectors have `size` dimensions."""
         encoder = cast(Encoder, self.encoder)
         if encoder.dimension != size:
-            made = f"encoder {encoder.name!r} makes {encoder.dimension}"
             raise RetrievalError(
-                f"{self.where}: {self.vector_field!r} holds vectors of {size} dimensions, but {made}"
+                f"{self.where}: {self.vector_field!r} holds vectors of {size} dimensions, "
+                f"but encoder {encoder.name!r} makes {encoder.dimension}"
             )
 
     def _passage(self, record: Mapping[str, Any], key: object) -> Passage:
@@ -159,9 +159,9 @@ class SearchEngine(ServerRetriever):
             (self.text_field, text, isinstance(text, str) and text.strip()),
         ):
             if not is_valid:
-                which = f"passage {str(identity if is_id else key)!r}"
+                which = identity if is_id else key
                 raise RetrievalError(
-                    f"{self.where}: {which}: field {name!r} must hold text, not {shown(value)}"
+                    f"{self.where}: passage {str(which)!r}: field {name!r} must hold text, not {shown(value)}"
                 )
         return Passage(valid_unicode(str(identity)), valid_unicode(title), valid_unicode(text))
 
