@@ -19,12 +19,9 @@ def print_json(value: Any) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
-_CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")
-"""All but tabs and line ends."""
-PIPE_WIDTH = 200
-"""Columns of a table that is not printed on a terminal."""
-WIDE = 110
-"""Columns from which a figure and its interval fit on one line."""
+_CONTROL = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]")  # All but tabs and line ends.
+PIPE_WIDTH = 200  # Columns of a table that is not printed on a terminal.
+WIDE = 110  # Columns from which a figure and its interval fit on one line.
 
 
 def print_table(

@@ -17,10 +17,7 @@ class Corpus(ABC):
 
     @abstractmethod
     def passages(self, report: Report) -> Iterator[Passage]:
-        """Yield the passages in a fixed order; unusable records are reported and skipped.
-
-        An id may occur more than once: an index keeps its first passage.
-        """
+        """Yield the passages in a fixed order; unusable records are reported and skipped, ids may repeat."""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,8 @@ from sleuth.corpora.base import Corpus
 from sleuth.corpora.folder import FolderCorpus
 from sleuth.files import OPENERS
 
-SAMPLE = 4 << 20
-"""Uncompressed bytes of a file that are read."""
-BYTES_PER_PASSAGE = 650
-"""Bytes of a document cut into passages of 100 words."""
+SAMPLE = 4 << 20  # Uncompressed bytes of a file that are read.
+BYTES_PER_PASSAGE = 650  # Bytes of a document cut into passages of 100 words.
 _TEXT = (".md", ".markdown", ".txt")
 
 

@@ -22,10 +22,7 @@ _SOURCE = (
 
 
 def open_wiki18(path: Path) -> Corpus:
-    """Return the corpus in a file of either form, recognised by its first line; plain or compressed (.gz, .bz2, .xz).
-
-    DataError if there is no file, naming where to get one, or if it has neither form.
-    """
+    """Return the corpus in a file of either form; DataError, naming where to get one, if it is none."""
     try:
         check_file(path)
     except DataError as error:

@@ -11,10 +11,7 @@ from sleuth.registry import nearest
 
 
 def open_encoder(name: str) -> Encoder:
-    """The encoder for "minilm", "minilm:FOLDER", a family name such as "e5-base-v2", a hub name or a folder.
-
-    `Encoder.open` loads the weights. Raises ConfigError for any other name.
-    """
+    """The encoder, not yet loaded, for "minilm", "minilm:FOLDER", a family name, a hub name or a folder."""
     kind, _, folder = name.partition(":")
     if kind == "minilm":
         return MiniLM(folder)

@@ -16,16 +16,12 @@ _BGE_CHINESE = "为这个句子生成表示以用于检索相关文章："
 class Family:
     """Encoders that share prefixes and similarity."""
 
-    pattern: str
-    """Regular expression for the last part of a name, in lower case."""
-    owner: str
-    """Hugging Face owner of names given without one."""
+    pattern: str  # Regular expression for the last part of a name, in lower case.
+    owner: str  # Hugging Face owner of names given without one.
     query_prefix: str = ""
     passage_prefix: str = ""
-    normalised: bool = True
-    """False: trained for the inner product of vectors of any length."""
-    joint: str = "\n"
-    """Text between a passage's title and body."""
+    normalised: bool = True  # False: trained for the inner product of vectors of any length.
+    joint: str = "\n"  # Text between a passage's title and body.
     query_model: tuple[str, str] = ("", "")
     """(old, new) parts of the passage model's name that give the query model's."""
 

@@ -14,10 +14,7 @@ from sleuth.text import normalise
 
 @dataclass(frozen=True, slots=True)
 class LexicalEncoder(Encoder):
-    """Counts of normalised words, scaled to length 1, with the vocabulary of one call.
-
-    Rows of different calls cannot be compared.
-    """
+    """Counts of normalised words, scaled to length 1; only rows of one call can be compared."""
 
     @property
     def name(self) -> str:

@@ -1,7 +1,4 @@
-"""Loading of models by name with transformers: quiet, from a folder or the hub, failures in one line.
-
-The engines use it too.
-"""
+"""Loading of models by name with transformers: quiet, from a folder or the hub, failures in one line."""
 
 import socket
 from collections.abc import Iterator

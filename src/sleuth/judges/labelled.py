@@ -30,16 +30,11 @@ class LabelledPair(NamedTuple):
 class Accuracy(NamedTuple):
     """Accuracy of a judge on one file; NaN where a class is missing."""
 
-    n: int
-    """Pairs with a verdict."""
-    invalid: int
-    """Pairs without one, which the other figures leave out."""
-    accuracy: float
-    """Share of right verdicts at a probability of 0.5."""
-    balanced: float
-    """Mean of the accuracies on entailed and on other pairs: 0.5 for a constant verdict."""
-    auc: float
-    """Probability that an entailed pair scores above another one, ties half."""
+    n: int  # Pairs with a verdict.
+    invalid: int  # Pairs without one, which the other figures leave out.
+    accuracy: float  # Share of right verdicts at a probability of 0.5.
+    balanced: float  # Mean of the accuracies on entailed and on other pairs: 0.5 for a constant verdict.
+    auc: float  # Probability that an entailed pair scores above another one, ties half.
 
 
 def read_pairs(path: Path) -> list[LabelledPair]:

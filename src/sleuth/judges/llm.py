@@ -19,8 +19,7 @@ from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
 from sleuth.storage import cache_folder, whole_file
 
-SYSTEM = "You are a strict and careful judge. Reply with one word: yes or no."
-"""System message."""
+SYSTEM = "You are a strict and careful judge. Reply with one word: yes or no."  # System message.
 ENTAILMENT = (
     "Text:\n{premise}\n\nClaim:\n{hypothesis}\n\n"
     "Does the text alone, without any other knowledge, show that the claim is true? Reply yes or no."

@@ -18,8 +18,7 @@ from sleuth.errors import ConfigError, DataError, EngineError, JudgeError
 from sleuth.judges.labelled import LabelledPair
 from sleuth.storage import whole_folder
 
-LABELS = {0: "entailment", 1: "not_entailment"}
-"""Outputs of the trained judge."""
+LABELS = {0: "entailment", 1: "not_entailment"}  # Outputs of the trained judge.
 
 
 @dataclass(frozen=True)

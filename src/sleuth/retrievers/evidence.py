@@ -1,7 +1,4 @@
-"""Evidence: text that an extractor wrote, returned to a separate reader in place of passages (EviOmni, inference).
-
-It is the last <extract> of the question's episode in the extractor's evaluation.
-"""
+"""Evidence: the last <extract> of an extractor's episode, for a separate reader in place of passages (EviOmni)."""
 
 import hashlib
 from collections.abc import Sequence

@@ -9,30 +9,21 @@ from sleuth.retrievers.dense_index import faiss_index
 from sleuth.retrievers.dense_index.build import default_backend
 from sleuth.retrievers.dense_index.manifest import Backend
 
-_PROCESS = 160_000_000
-"""Bytes of memory for Python, its libraries and the passages being read."""
-_PER_ID = 24
-"""Bytes of memory for an id while two runs of SeenIds are merged."""
-_PER_PASSAGE = 100
-"""Bytes on disk for an id, a row and the names of the fields."""
-_SIZE = 1.1
-"""Size of stored passages and words in proportion to the text."""
-_MERGING = 2
-"""Segments that are being merged are on disk twice."""
-_FLOAT, _HALF, _ROW = 4, 2, 8
-"""Bytes of a float32, a float16, and a row number or hash."""
-_OTHER = 64_000_000
-"""Bytes of memory for the passages being encoded and faiss's own structures."""
+_PROCESS = 160_000_000  # Bytes of memory for Python, its libraries and the passages being read.
+_PER_ID = 24  # Bytes of memory for an id while two runs of SeenIds are merged.
+_PER_PASSAGE = 100  # Bytes on disk for an id, a row and the names of the fields.
+_SIZE = 1.1  # Size of stored passages and words in proportion to the text.
+_MERGING = 2  # Segments that are being merged are on disk twice.
+_FLOAT, _HALF, _ROW = 4, 2, 8  # Bytes of a float32, a float16, and a row number or hash.
+_OTHER = 64_000_000  # Bytes of memory for the passages being encoded and faiss's own structures.
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Bytes, at most."""
 
-    memory: int
-    """Memory of the process, without mapped files, which the system can drop at any time."""
-    disk: int
-    """During the build; about half of it stays."""
+    memory: int  # Memory of the process, without mapped files, which the system can drop at any time.
+    disk: int  # During the build; about half of it stays.
 
 
 def forecast(num_passages: int, num_bytes: int) -> Forecast:

@@ -10,8 +10,7 @@ from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.hybrid import Hybrid
 from sleuth.retrievers.index_files.publish import DENSE, is_published
 
-WAYS = ("bm25", "dense", "hybrid")
-"""Names of the retrievers over an index directory."""
+WAYS = ("bm25", "dense", "hybrid")  # Names of the retrievers over an index directory.
 
 
 def open_retriever(path: str | Path, way: str = "") -> Retriever:

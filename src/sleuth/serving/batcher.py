@@ -18,8 +18,7 @@ from sleuth.serving import metrics
 from sleuth.serving.replies import RequestError
 from sleuth.types import Hit
 
-Found = Sequence[Sequence[Hit]]
-"""Hits of each query."""
+Found = Sequence[Sequence[Hit]]  # Hits of each query.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,12 +8,9 @@ from msgspec import Meta
 from sleuth.checked import Checked, NonNegative, Positive, PositiveFloat
 from sleuth.errors import ConfigError
 
-MAX_TOP_K = 1000
-"""Largest number of passages per query."""
-MAX_QUERIES = 10_000
-"""Largest number of queries per request; a GRPO step of Search-R1 sends 2,560."""
-MAX_PASSAGES = 100_000
-"""Largest number of passages per request: queries × topk."""
+MAX_TOP_K = 1000  # Largest number of passages per query.
+MAX_QUERIES = 10_000  # Largest number of queries per request; a GRPO step of Search-R1 sends 2,560.
+MAX_PASSAGES = 100_000  # Largest number of passages per request: queries × topk.
 
 
 @dataclass(frozen=True, slots=True)

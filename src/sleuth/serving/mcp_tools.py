@@ -16,8 +16,7 @@ from sleuth.fields import shown
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25_index.passages import Passages
 
-TOP_K = 10
-"""Passages that `search` names; `fetch` reads their texts one by one."""
+TOP_K = 10  # Passages that `search` names; `fetch` reads their texts one by one.
 
 
 @dataclass(frozen=True)  # without slots, which mcp would take for defaults, so that it wrote no schema

@@ -28,14 +28,11 @@ from sleuth.serving.metrics import FOLDER_VARIABLE
 Open = Callable[[], Retriever]
 """Opens the retriever. Workers call it in new processes, so it must be picklable."""
 
-BACKLOG = 2048
-"""Connections waiting to be accepted: a thousand rollouts connect at once."""
-MAX_CONNECTIONS = 4096
-"""Connections per worker; uvicorn answers the others with a plain 503."""
+BACKLOG = 2048  # Connections waiting to be accepted: a thousand rollouts connect at once.
+MAX_CONNECTIONS = 4096  # Connections per worker; uvicorn answers the others with a plain 503.
 KEEP_ALIVE_S = 75
 """Seconds an idle connection stays open: longer than the pause between two turns of a rollout."""
-GRACE_S = 30
-"""Seconds that requests get to finish after a signal."""
+GRACE_S = 30  # Seconds that requests get to finish after a signal.
 
 
 def listen(host: str, port: int) -> socket.socket:

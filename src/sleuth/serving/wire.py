@@ -20,11 +20,9 @@ class SearchRequest(msgspec.Struct, frozen=True):
     """Body of a request. Unknown fields are ignored, since clients of other servers send their own."""
 
     queries: Annotated[list[str], msgspec.Meta(max_length=MAX_QUERIES)] | None = None
-    query: str | None = None
-    """A single query, instead of `queries`."""
+    query: str | None = None  # A single query, instead of `queries`.
     topk: _TopK | None = None
-    topk_rerank: _TopK | None = None
-    """The name of `topk` in Search-R1's reranking server."""
+    topk_rerank: _TopK | None = None  # The name of `topk` in Search-R1's reranking server.
     return_scores: bool | None = None
 
 

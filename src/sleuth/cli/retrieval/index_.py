@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from sleuth.retrievers.bm25_index.build import IndexInfo
 
 _WITHOUT_SOURCES = ("delete", "delete_file", "compact", "verify")
-SKIPPED_NAMED = 10
-"""Unusable records that are named one by one."""
+SKIPPED_NAMED = 10  # Unusable records that are named one by one.
 Done = tuple["IndexInfo", dict[str, int], str]
 """State of the index, counts for programs, and a line for people."""
 

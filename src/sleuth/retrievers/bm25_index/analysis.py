@@ -14,11 +14,9 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from sleuth.text import valid_unicode
 
-ANALYSER = "english-2"
-"""Name and version; an index built by another one cannot be searched with this one."""
+ANALYSER = "english-2"  # Name and version; an index built by another one cannot be searched with this one.
 
-LONGEST_WORD = 80
-"""Bytes; longer runs of letters are encoded data rather than words, and are not indexed."""
+LONGEST_WORD = 80  # Bytes; longer runs of letters are encoded data rather than words, and are not indexed.
 
 # Lucene's English list, then question words and remains of contractions: those are common in questions
 # and rare in passages, so their rarity would outweigh the names in the question.

@@ -13,8 +13,7 @@ from sleuth.retrievers.bm25_index.writer import IndexWriter
 from sleuth.retrievers.index_files.publish import publish, staging
 from sleuth.types import Passage
 
-Progress = Callable[[int], None]
-"""Called with the number of passages read so far."""
+Progress = Callable[[int], None]  # Called with the number of passages read so far.
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +21,14 @@ class IndexInfo:
     """Result of a build or an update."""
 
     directory: Path
-    num_passages: int
-    """Passages in the index now."""
-    sha256: str
-    """Hash of the passages, as in `identity()` of the retriever."""
-    num_added: int = 0
-    """New passages, including replacements."""
+    num_passages: int  # Passages in the index now.
+    sha256: str  # Hash of the passages, as in `identity()` of the retriever.
+    num_added: int = 0  # New passages, including replacements.
     num_replaced: int = 0
     num_deleted: int = 0
-    num_duplicates: int = 0
-    """Passages left out because their id was there already."""
-    duplicates: tuple[str, ...] = ()
-    """First few of their ids."""
-    unknown: tuple[str, ...] = ()
-    """Ids to delete that no passage has."""
+    num_duplicates: int = 0  # Passages left out because their id was there already.
+    duplicates: tuple[str, ...] = ()  # First few of their ids.
+    unknown: tuple[str, ...] = ()  # Ids to delete that no passage has.
 
 
 def build_index(

@@ -9,14 +9,10 @@ from sleuth.errors import RetrievalError
 from sleuth.text import digest, valid_unicode
 from sleuth.types import Passage
 
-BATCH = 4096
-"""Most passages in a batch."""
-BATCH_CHARACTERS = 8_000_000
-"""Characters that end a batch early."""
-LONGEST_ID = 4096
-"""Bytes."""
-NAMED = 10
-"""Ids of duplicates that are kept for a message."""
+BATCH = 4096  # Most passages in a batch.
+BATCH_CHARACTERS = 8_000_000  # Characters that end a batch early.
+LONGEST_ID = 4096  # Bytes.
+NAMED = 10  # Ids of duplicates that are kept for a message.
 
 
 class Distinct:

@@ -23,8 +23,7 @@ from sleuth.retrievers.index_files.manifest import IndexManifest, check_files, r
 
 ENGINE = "tantivy"
 ENGINE_VERSION = version(ENGINE)
-K1, B = 1.2, 0.75
-"""BM25 parameters, which tantivy fixes."""
+K1, B = 1.2, 0.75  # BM25 parameters, which tantivy fixes.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +33,7 @@ class Manifest(IndexManifest):
     KIND: ClassVar[str] = "sleuth-bm25"
     FORMAT: ClassVar[int] = 3
 
-    num_rows: int
-    """Passages ever added; rows count up from 0 and are never used again."""
+    num_rows: int  # Passages ever added; rows count up from 0 and are never used again.
     engine_version: str
     analyser: str
     analyser_fingerprint: str

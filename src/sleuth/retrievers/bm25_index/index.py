@@ -19,8 +19,7 @@ from sleuth.types import Hit
 MAX_TERMS = 1024
 """A query keeps at most this many distinct terms, the rarest: a megabyte of text must not take minutes."""
 _CACHED_TERMS = 1 << 16
-_TIE_ROOM = 8
-"""Passages requested beyond the k-th, so that most ties need only one search."""
+_TIE_ROOM = 8  # Passages requested beyond the k-th, so that most ties need only one search.
 _TIE_GROWTH = 4
 
 

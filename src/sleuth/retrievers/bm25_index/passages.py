@@ -9,8 +9,7 @@ from tantivy import DocAddress, FieldType, Occur, Order, Query
 from sleuth.retrievers.bm25_index.engine import engine_errors, open_searcher
 from sleuth.types import Passage
 
-MOST_CLAUSES = 1000
-"""Rows asked for in one query."""
+MOST_CLAUSES = 1000  # Rows asked for in one query.
 
 
 class Passages:

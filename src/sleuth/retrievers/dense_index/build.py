@@ -37,8 +37,7 @@ from sleuth.types import Passage
 
 EXACT_UP_TO = 200_000
 """Largest number of passages that is searched exactly by default, in tens of milliseconds."""
-SHARD = 1024
-"""Rows of the index of words per file of vectors; a kill costs at most one file."""
+SHARD = 1024  # Rows of the index of words per file of vectors; a kill costs at most one file.
 SAMPLE, WORDS, DEPTH = 200, 12, 10
 """Queries to measure recall with, words of a passage in each, and best passages compared."""
 
@@ -48,8 +47,7 @@ class DenseInfo:
     """Result of a build."""
 
     manifest: DenseManifest
-    num_kept: int
-    """Passages not encoded again, since an older index or a killed build had their vectors."""
+    num_kept: int  # Passages not encoded again, since an older index or a killed build had their vectors.
 
 
 def build_dense(
@@ -120,10 +118,8 @@ class _Old:
     manifest: DenseManifest
     folder: Path
     vectors: ExactVectors | FaissIndex
-    hashes: NDArray[np.uint64]
-    """Sorted hashes of their texts."""
-    places: NDArray[np.int64]
-    """Place of the vector of each hash."""
+    hashes: NDArray[np.uint64]  # Sorted hashes of their texts.
+    places: NDArray[np.int64]  # Place of the vector of each hash.
 
     def trained(self, draft: DenseManifest) -> Path | None:
         """The faiss index whose training fits a new one: the same coding and number of lists."""

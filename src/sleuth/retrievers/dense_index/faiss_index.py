@@ -16,18 +16,12 @@ from sleuth.registry import needed
 from sleuth.retrievers.dense_index.manifest import Backend, DenseManifest
 from sleuth.retrievers.dense_index.vectors import Found, blocks
 
-CANDIDATES = 800
-"""Smallest number of candidates that are re-scored for a query."""
-TRAINING = 32
-"""Vectors per list for k-means."""
-LARGEST_SAMPLE = 400_000
-"""Most vectors to train on: 1.2 GB at 768 dimensions."""
-ITERATIONS = 10
-"""Iterations of k-means; more change recall in the third digit."""
-MARGIN = 0.1
-"""Room beyond each end of a dimension's range in the sample, for vectors that are added later."""
-TARGET = 0.99
-"""Recall@10 at which tuning stops."""
+CANDIDATES = 800  # Smallest number of candidates that are re-scored for a query.
+TRAINING = 32  # Vectors per list for k-means.
+LARGEST_SAMPLE = 400_000  # Most vectors to train on: 1.2 GB at 768 dimensions.
+ITERATIONS = 10  # Iterations of k-means; more change recall in the third digit.
+MARGIN = 0.1  # Room beyond each end of a dimension's range in the sample, for vectors that are added later.
+TARGET = 0.99  # Recall@10 at which tuning stops.
 FEW_LISTS = 64
 """Lists that tuning may choose in any index; in a large one, at most an eighth: more cost as much as exact search."""
 
@@ -152,10 +146,7 @@ def exact_places(files: Sequence[Path], queries: NDArray[np.float32], k: int) ->
 def tune(
     search: Callable[[int], list[NDArray[np.int64]]], truth: list[NDArray[np.int64]], lists: int
 ) -> tuple[int, float]:
-    """(nprobe, recall): the fewest lists that reach TARGET, or an eighth of all lists.
-
-    search: nprobe → places found for each query.
-    """
+    """(nprobe, recall): the fewest lists that reach TARGET, or an eighth of all; search: nprobe → places."""
     most = min(lists, max(FEW_LISTS, lists // 8))
     steps = {most, *(size for i in range(32) for size in (2**i, 3 * 2**i) if size < most)}
     for nprobe in sorted(steps):

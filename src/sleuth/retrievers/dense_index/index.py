@@ -54,10 +54,7 @@ class OpenDense:
         self._rows, self._vectors = open_vectors(folder, self.manifest)
 
     def find(self, queries: NDArray[np.float32], k: int, nprobe: int = 0) -> list[list[Hit]]:
-        """The best k passages for each query vector [Q, D], best first, ties by passage id.
-
-        nprobe: lists probed; 0 = as the build chose.
-        """
+        """The best k passages for each query vector [Q, D], ties by id; nprobe 0 = as the build chose."""
         if queries.shape[1:] != (self.manifest.dimension,):
             size = self.manifest.dimension
             raise RetrievalError(f"queries of dimension {queries.shape[-1]} for vectors of {size}")

@@ -14,14 +14,11 @@ from sleuth.retrievers.index_files.publish import DENSE, is_published
 Backend = Literal["exact", "ivf-sq8", "pq-sq8"]
 """numpy over all vectors; faiss lists of one byte a dimension; faiss lists of half a bit, re-scored at one byte."""
 
-ROWS = "rows.npy"
-"""File with the row of each vector's passage, ascending, [N] int64."""
+ROWS = "rows.npy"  # File with the row of each vector's passage, ascending, [N] int64.
 HASHES = "hashes.npy"
 """File with the hash of each vector's title and text, [N] uint64, by which a later build knows it."""
-EXACT = "vectors.npy"
-"""File of an exact index, [N, D] float32."""
-APPROXIMATE = "vectors.faiss"
-"""File of an approximate index."""
+EXACT = "vectors.npy"  # File of an exact index, [N, D] float32.
+APPROXIMATE = "vectors.faiss"  # File of an approximate index.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +28,14 @@ class DenseManifest(IndexManifest):
     KIND: ClassVar[str] = "sleuth-dense"
     FORMAT: ClassVar[int] = 3
 
-    encoder: str
-    """Name for sleuth.encoders.by_name.open_encoder."""
-    encoder_fingerprint: str
-    """Hash of the probe, with "-" and the encoder's max_tokens if that is set."""
-    encoder_probe: str
-    """Vectors of a fixed text; see sleuth.encoders.base.probe."""
+    encoder: str  # Name for sleuth.encoders.by_name.open_encoder.
+    encoder_fingerprint: str  # Hash of the probe, with "-" and the encoder's max_tokens if that is set.
+    encoder_probe: str  # Vectors of a fixed text; see sleuth.encoders.base.probe.
     dimension: int
     backend: Backend
-    engine_version: str
-    """Library that searches, with its version."""
-    nprobe: Annotated[int, Meta(ge=1)] = 1
-    """Lists probed per query by an approximate index."""
-    recall: float = 1.0
-    """Recall@10 against exact search, measured by the build."""
+    engine_version: str  # Library that searches, with its version.
+    nprobe: Annotated[int, Meta(ge=1)] = 1  # Lists probed per query by an approximate index.
+    recall: float = 1.0  # Recall@10 against exact search, measured by the build.
 
 
 def read_dense_manifest(index: Path) -> DenseManifest:

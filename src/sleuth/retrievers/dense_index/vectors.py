@@ -13,13 +13,10 @@ from sleuth.storage import whole_file
 
 DIGITS = 5
 """Digits of the best score to which scores are compared; the last bits of single precision are noise."""
-ROWS = 8192
-"""Vectors multiplied at a time, so that a block stays in the processor's cache."""
-QUERIES = 32
-"""Queries multiplied at a time; their scores for all vectors take 4 bytes each."""
+ROWS = 8192  # Vectors multiplied at a time, so that a block stays in the processor's cache.
+QUERIES = 32  # Queries multiplied at a time; their scores for all vectors take 4 bytes each.
 
-Found = tuple[NDArray[np.float32], NDArray[np.int64]]
-"""Scores and places of one query's best vectors."""
+Found = tuple[NDArray[np.float32], NDArray[np.int64]]  # Scores and places of one query's best vectors.
 
 
 def save(path: Path, values: NDArray[Any]) -> None:

@@ -25,15 +25,12 @@ class IndexManifest:
     """Fields that every kind of index has. A subclass sets KIND and FORMAT."""
 
     KIND: ClassVar[str]
-    FORMAT: ClassVar[int]
-    """Version of the files, raised when older ones can no longer be searched correctly."""
+    FORMAT: ClassVar[int]  # Version of the files, raised when older ones can no longer be searched correctly.
 
     num_passages: int
-    sha256: str
-    """Hash of the passages."""
+    sha256: str  # Hash of the passages.
     sleuth_version: str = __version__
-    generation: str = ""
-    """Name of the folder with the files; set by publish."""
+    generation: str = ""  # Name of the folder with the files; set by publish.
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Relative path → (bytes, SHA-256); set by publish."""
 

@@ -19,10 +19,8 @@ from sleuth.errors import RetrievalError
 from sleuth.retrievers.index_files.manifest import MANIFEST, IndexManifest, M, hash_of
 from sleuth.storage import whole_file
 
-DENSE = "dense"
-"""Folder inside an index of words for the vectors of the same passages."""
-ENCODED = ".encoded-"
-"""Prefix of the folders in which unfinished builds of vectors keep them."""
+DENSE = "dense"  # Folder inside an index of words for the vectors of the same passages.
+ENCODED = ".encoded-"  # Prefix of the folders in which unfinished builds of vectors keep them.
 _BUILD = ".build"
 _GENERATION = "index-"
 _LOCK = ".lock"

@@ -15,8 +15,7 @@ from sleuth.retrievers.given import GivenParagraphs
 from sleuth.text import contains, digest
 from sleuth.types import Hit, Passage, Question
 
-_TRIES = 100
-"""Draws per wanted passage before the pool counts as too small."""
+_TRIES = 100  # Draws per wanted passage before the pool counts as too small.
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Milvus: vectors, words by its own BM25, and both fused by it in one request; a server or a Milvus Lite file.
-
-The official client retries a failed call by itself until `timeout_s` is over.
-"""
+"""Milvus: vectors, words by its own BM25, and both fused by it in one request; a server or a Milvus Lite file."""
 
 import logging
 import re
@@ -21,10 +18,8 @@ from sleuth.types import Hit, Passage
 
 CONTENTS = "contents"
 """Field with title and text together in an uploaded collection, since a BM25 function reads one field."""
-LONGEST_TEXT = 65_535
-"""Bytes of a text field."""
-LONGEST_ID = 512
-"""Bytes of an id in an uploaded collection."""
+LONGEST_TEXT = 65_535  # Bytes of a text field.
+LONGEST_ID = 512  # Bytes of an id in an uploaded collection.
 
 
 @dataclass(frozen=True, kw_only=True)

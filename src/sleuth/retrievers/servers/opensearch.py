@@ -30,8 +30,7 @@ from sleuth.retrievers.servers.search_engine import (
 from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, read_token
 from sleuth.types import Hit, Passage
 
-_CONNECTIONS = 16
-"""Connections that are kept open for searches from several threads."""
+_CONNECTIONS = 16  # Connections that are kept open for searches from several threads.
 
 
 @dataclass(frozen=True, kw_only=True)

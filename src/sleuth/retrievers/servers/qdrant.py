@@ -28,13 +28,11 @@ from sleuth.retrievers.servers.server import ATTEMPTS, call, check_url, read_tok
 from sleuth.text import digest
 from sleuth.types import Hit, Passage
 
-WORDS = "words"
-"""Name of the sparse vectors, which only `upload` makes."""
+WORDS = "words"  # Name of the sparse vectors, which only `upload` makes.
 K1 = 1.2
 B = 0.75
 MEMORY = ":memory:"
-_ADDRESS = re.compile(r"[\w.-]+:\d+|\w+://.*", re.DOTALL)
-"""A url that is neither a folder nor MEMORY."""
+_ADDRESS = re.compile(r"[\w.-]+:\d+|\w+://.*", re.DOTALL)  # A url that is neither a folder nor MEMORY.
 
 _POINTS = uuid.UUID("8f5c2a0e-52a4-5d0e-9c0b-6d2f2b6f7a11")
 """Namespace of the points' ids, since Qdrant accepts only numbers and UUIDs."""

@@ -24,8 +24,7 @@ from sleuth.retrievers.servers.server import ServerRetriever, shown_url
 from sleuth.text import valid_unicode
 from sleuth.types import Hit, Passage
 
-Vectors: TypeAlias = NDArray[np.float32]
-"""Vectors of texts, [N, D]."""
+Vectors: TypeAlias = NDArray[np.float32]  # Vectors of texts, [N, D].
 MOST_WORDS = 500
 """Words of a query that are sent: over two fields they stay below an engine's limit of 1,024 clauses."""
 

@@ -18,10 +18,8 @@ from sleuth.types import Hit
 
 T = TypeVar("T")
 
-ATTEMPTS = 7
-"""Default attempts per request: with pauses that double from 0.5 s they outlast half a minute."""
-_CONCURRENCY = 8
-"""Requests of one search that are in flight at a time."""
+ATTEMPTS = 7  # Default attempts per request: with pauses that double from 0.5 s they outlast half a minute.
+_CONCURRENCY = 8  # Requests of one search that are in flight at a time.
 
 
 @dataclass(frozen=True)
@@ -97,10 +95,7 @@ def shown_url(url: str) -> str:
 
 
 def read_token(variable: str) -> str:
-    """The secret in an environment variable, "" if it is unset.
-
-    Raises ConfigError, without the secret, if no HTTP header can carry it.
-    """
+    """The secret in an environment variable, "" if unset; ConfigError, without it, if no header can carry it."""
     token = os.environ.get(variable, "").strip()
     if not (token.isascii() and token.isprintable()):
         raise ConfigError(f"${variable} must hold visible ASCII characters only: a header carries it")
