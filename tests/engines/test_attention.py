@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from sleuth.engines.attention import FEW, NAME, grouped, grouped_attention
+from sleuth.engines.attention import BLOCK, LONGEST, NAME, grouped, grouped_attention
 
 
 class Module(torch.nn.Module):
@@ -15,7 +15,7 @@ class Module(torch.nn.Module):
     is_causal = True
 
 
-@pytest.mark.parametrize("columns", [1, 4, FEW, FEW + 1])
+@pytest.mark.parametrize("columns", [1, 4, 10])
 def test_values_are_those_of_repeated_heads(columns: int):
     torch.manual_seed(0)
     query = torch.randn(2, 6, columns, 8)
@@ -29,14 +29,38 @@ def test_values_are_those_of_repeated_heads(columns: int):
     assert torch.allclose(ours, theirs, atol=1e-6)
 
 
-@pytest.mark.parametrize("option", [{}, {"something_new": 50.0}])
-def test_unusual_calls_are_left_to_transformers(option: dict[str, float]):
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("columns", [2, BLOCK, BLOCK + 1, 2 * BLOCK + 9])
+@pytest.mark.parametrize("before", [0, 7])
+def test_without_a_mask_attention_is_causal_from_the_last_token(
+    columns: int, before: int, dtype: torch.dtype
+):
     torch.manual_seed(0)
-    query, key = torch.randn(1, 6, 4, 8), torch.randn(1, 2, 4, 8)
-    mask = torch.zeros(1, 1, 4, 4) if option else None  # without a mask attention is causal
-    ours, _ = grouped_attention(Module(), query, key, key, mask, **option)
-    theirs, _ = sdpa_attention_forward(Module(), query, key, key, mask)
-    assert torch.equal(ours, theirs)
+    query, key, value = (
+        torch.randn(2, heads, length, 8, dtype=dtype, requires_grad=True)
+        for heads, length in ((6, columns), (2, columns + before), (2, columns + before))
+    )
+    mask = torch.full((columns, columns + before), torch.finfo(dtype).min, dtype=dtype).triu(before + 1)
+    output = []
+    for function, given in ((grouped_attention, None), (sdpa_attention_forward, mask[None, None])):
+        out, _ = function(Module(), query, key, value, given, scaling=0.3)
+        gradients = torch.autograd.grad(out.float().square().sum(), (query, key, value))
+        output.append([out, *gradients])
+    for ours, theirs in zip(*output, strict=True):
+        error = (ours - theirs).float().norm() / theirs.float().norm()
+        assert error < (1e-5 if dtype == torch.float32 else 0.02)
+
+
+@pytest.mark.parametrize("option", [{}, {"something_new": 50.0}])
+@pytest.mark.parametrize("before", [0, 3])
+def test_long_and_unusual_calls_are_left_to_transformers(option: dict[str, float], before: int):
+    torch.manual_seed(0)
+    columns = 4 if option else LONGEST + 1 - before
+    query, key = torch.randn(1, 3, columns, 8), torch.randn(1, 1, columns + before, 8)
+    mask = torch.full((columns, columns + before), torch.finfo(torch.float32).min).triu(before + 1)
+    ours, _ = grouped_attention(Module(), query, key, key, None, **option)
+    theirs, _ = sdpa_attention_forward(Module(), query, key, key, mask[None, None])
+    assert torch.allclose(ours, theirs, atol=1e-6)
 
 
 def test_the_config_is_handed_back():

@@ -1,7 +1,8 @@
-"""Attention of grouped heads without copies: on CPU, keys and values are read where they are.
+"""Attention of grouped heads on CPU as two batched matrix products, in rollouts and in updates.
 
 transformers repeats the keys and values of grouped-query models for every query head whenever a
-mask is given; over a cache of many contexts that copy costs more than the attention itself.
+mask is given. That copy costs more than the attention itself over a cache of many contexts. And
+torch's flash attention for CPU is slower than two products for few queries, or in bfloat16.
 """
 
 from collections.abc import Iterator
@@ -10,13 +11,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 NAME = "sleuth_grouped"
-FEW = 9
-"""Most query columns of a decoding step; for so few, torch's CPU flash attention is slower than two products."""
+BLOCK = 256
+"""Queries attended to at a time; the keys after a block's last query are left out."""
+LONGEST = 2048
+"""Most keys; above, the weights that the products keep for the backward pass take too much memory."""
 _PLAIN = {
     "dropout",
     "scaling",
@@ -37,35 +39,57 @@ def grouped_attention(
     attention_mask: Tensor | None,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Queries [B, H, S, D], keys and values [B, H', L, D], mask [B, 1, S, L] → [B, S, H, D].
+    """Queries [B, H, S, D], keys and values [B, H', L, D], additive mask [B, 1, S, L] → [B, S, H, D].
 
-    Calls with other devices, no mask, capped scores or biases are left to transformers' own function.
+    Without a mask the last S of L tokens attend to all tokens up to themselves.
+    Calls with other devices, capped scores or biases are left to transformers' own function.
     """
+    columns, length = query.shape[2], key.shape[2]
     unusual = any(value is not None for name, value in options.items() if name not in _PLAIN)
-    if unusual or attention_mask is None or query.device.type != "cpu":
+    if unusual or query.device.type != "cpu" or length > LONGEST:
+        if attention_mask is None and 1 < columns < length:
+            attention_mask = _future(query, length)
         other: tuple[Tensor, None] = sdpa_attention_forward(
             module, query, key, value, attention_mask, **options
         )
         return other
-    scaling = options.get("scaling")
-    if query.shape[2] <= FEW:
-        out = _two_products(query, key, value, attention_mask, scaling or query.shape[3] ** -0.5)
+    scaling = options.get("scaling") or query.shape[3] ** -0.5
+    query, key = query.to(value.dtype), key.to(value.dtype)  # rotation leaves float32 under autocast
+    if attention_mask is None:
+        out = _causal(query, key, value, scaling)
     else:
-        out = scaled_dot_product_attention(
-            query, key, value, attn_mask=attention_mask, scale=scaling, enable_gqa=True
-        )
+        out = _two_products(query, key, value, attention_mask, scaling)
     return out.transpose(1, 2).contiguous(), None
 
 
+def _causal(query: Tensor, key: Tensor, value: Tensor, scaling: float) -> Tensor:
+    """Causal attention [B, H, S, D], block after block, each with the keys up to its last query."""
+    before = key.shape[2] - query.shape[2]
+    outs = []
+    for start in range(0, query.shape[2], BLOCK):
+        block = query[:, :, start : start + BLOCK]
+        end = before + start + block.shape[2]
+        outs.append(_two_products(block, key[:, :, :end], value[:, :, :end], _future(block, end), scaling))
+    return torch.cat(outs, dim=2)
+
+
+def _future(query: Tensor, length: int) -> Tensor:
+    """Additive mask [1, 1, S, L] of the tokens after each query, the last of which is the last token."""
+    columns = query.shape[2]
+    mask = query.new_full((columns, length), torch.finfo(query.dtype).min)
+    return mask.triu(length - columns + 1)[None, None]
+
+
 def _two_products(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float) -> Tensor:
-    """The same attention [B, H, S, D] as two batched matrix products, with the softmax in float32."""
-    batch, heads, columns, _ = query.shape
-    groups, length = key.shape[1:3]
+    """Attention [B, H, S, D] under an additive mask [B or 1, 1, S, L], as two batched matrix products."""
+    batch, heads, columns, size = query.shape
+    groups = key.shape[1]
     rows = heads // groups * columns  # all queries that read one head's keys
-    scores = torch.bmm(query.reshape(batch * groups, rows, -1), key.flatten(0, 1).transpose(1, 2))
-    masked = scores.view(batch, groups, -1, columns, length).float() * scaling + mask[:, :, None]
-    weights = masked.softmax(-1).to(value.dtype).view(batch * groups, rows, length)
-    return torch.bmm(weights, value.flatten(0, 1)).view(query.shape)
+    bias = mask[:, 0].to(query.dtype).repeat(1, heads // groups, 1)
+    bias = bias.repeat_interleave(groups, 0) if len(bias) > 1 else bias.expand(batch * groups, -1, -1)
+    queries = query.reshape(batch * groups, rows, size)
+    scores = torch.baddbmm(bias, queries, key.flatten(0, 1).transpose(1, 2), alpha=scaling)
+    return torch.bmm(scores.softmax(-1), value.flatten(0, 1)).view(query.shape)
 
 
 @contextmanager

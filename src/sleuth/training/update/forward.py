@@ -19,6 +19,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers.cache_utils import Cache, DynamicCache
 
 from sleuth.algorithms.objectives import entropy
+from sleuth.engines.attention import grouped
 from sleuth.engines.suitability import mismatch, unsuited
 from sleuth.errors import TrainingError
 from sleuth.training.update.layout import Row
@@ -109,10 +110,13 @@ class Forward:
         # Transformers recomputes activations in training mode only.
         self._model.train(self.gradient_checkpointing and torch.is_grad_enabled())
         try:
-            with torch.autocast(
-                self.device.type,
-                dtype=self.autocast_dtype or torch.bfloat16,
-                enabled=self.autocast_dtype is not None,
+            with (
+                grouped(self._model.config),
+                torch.autocast(
+                    self.device.type,
+                    dtype=self.autocast_dtype or torch.bfloat16,
+                    enabled=self.autocast_dtype is not None,
+                ),
             ):
                 yield
         finally:
@@ -212,19 +216,10 @@ class Forward:
         states = self._states(
             input_ids=ids,
             position_ids=positions_S[None],
-            attention_mask=self._mask(prefix.length, width),
             past_key_values=PrefixCache(prefix),
             use_cache=True,
         )
         return torch.cat([first, states], dim=1)
-
-    def _mask(self, length: int, width: int) -> Tensor:
-        """Additive mask [1, 1, S, length + S]: the whole prefix, and earlier tokens of the suffix."""
-        device = self.device
-        dtype = self.autocast_dtype or torch.float32
-        future = torch.ones((width, length + width), dtype=torch.bool, device=device).triu(length + 1)
-        mask = torch.zeros(future.shape, dtype=dtype, device=device)
-        return mask.masked_fill(future, torch.finfo(dtype).min)[None, None]
 
     def _score(self, states_M: Tensor, targets_M: Tensor, temperature: float) -> TokenFigures:
         """Output layer, temperature and log-softmax, a bounded number of logits at a time."""

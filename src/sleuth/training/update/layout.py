@@ -15,12 +15,6 @@ from sleuth.types import Trajectory
 
 SHORTEST_PREFIX = 8
 """Tokens; a shorter common beginning is not worth a forward pass of its own."""
-DENSE_COST = 2400
-"""Query-key pairs that cost as much as one token (measured on SmolLM2-135M: 0.19 and 470 µs a layer).
-
-Rows that share a prefix attend under an explicit mask, which computes the future half of each
-suffix too. Because of this cost a short prefix of long rows is not shared.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +110,8 @@ def _best_parts(rows: Sequence[Row], shared: Sequence[int], low: int, high: int)
 
 
 def _saved(rows: Sequence[Row], prefix: int) -> float:
-    """Tokens that sharing a prefix saves: its own and those its attention costs, less the cost of the mask."""
-    if prefix < SHORTEST_PREFIX:
-        return 0.0
-    once = prefix + prefix**2 / 2 / DENSE_COST
-    masked = sum((len(r.tokens) - prefix) ** 2 for r in rows) / 2
-    return (len(rows) - 1) * once - masked / DENSE_COST
+    """Tokens that sharing a prefix saves."""
+    return (len(rows) - 1) * prefix if prefix >= SHORTEST_PREFIX else 0
 
 
 def _bundle(prefix: int, rows: Sequence[Row], max_tokens: int) -> Bundle:
