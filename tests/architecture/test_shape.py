@@ -27,3 +27,9 @@ def test_settings_are_checked_declaratively() -> None:
     by_hand = {str(p.relative_to(SOURCE)) for p in FILES if "def __post_init__" in p.read_text()}
     opening = {"corpora/base.py"}  # whether a file exists
     assert by_hand - opening <= {"checked.py", "types.py"}
+
+
+def test_rooms_have_at_most_12_files_or_rooms_of_their_own() -> None:
+    for room in {path.parent for path in FILES}:
+        has_rooms = any((child / "__init__.py").exists() for child in room.iterdir())
+        assert has_rooms or len(list(room.glob("*.py"))) <= 12, room

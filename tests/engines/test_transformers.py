@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sleuth.engines.base import Completion, Message, Request, Sampling
-from sleuth.engines.slot_decoder import SlotDecoder
+from sleuth.engines.decoding.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import EngineError
 from sleuth.training.policy import Policy

@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 import httpx
 
 from sleuth.engines.base import Completion, Engine, Request, Sampling, Tokenizer
+from sleuth.engines.decoding.turn import Turn
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.scripted import ByteTokenizer
-from sleuth.engines.turn import Turn
 from sleuth.errors import ConfigError, EngineError
 from sleuth.retries import RefusedError, TransientError, decoded, failure, retried_async
 from sleuth.types import StopReason

@@ -6,7 +6,7 @@ For tests, attacks and demonstrations; no model. ByteTokenizer is the tokenizer 
 from collections.abc import Callable, Sequence
 
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling, Tokenizer
-from sleuth.engines.turn import Turn
+from sleuth.engines.decoding.turn import Turn
 from sleuth.errors import EngineError
 from sleuth.text import valid_unicode
 

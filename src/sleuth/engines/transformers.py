@@ -23,15 +23,15 @@ import torch
 from torch import Tensor, nn
 
 from sleuth.concurrency import Tick
-from sleuth.engines.attention import grouped
 from sleuth.engines.base import Completion, Engine, Request, Sampling
+from sleuth.engines.decoding.attention import grouped
+from sleuth.engines.decoding.lanes import Lanes, Ticket
+from sleuth.engines.decoding.single_decoder import SingleDecoder
+from sleuth.engines.decoding.slot_cache import SlotCache
+from sleuth.engines.decoding.slot_decoder import SlotDecoder
+from sleuth.engines.decoding.suitability import FULL, SLIDING, config_window, mismatch, unsuited
 from sleuth.engines.hf_tokenizer import HFTokenizer
-from sleuth.engines.lanes import Lanes, Ticket
 from sleuth.engines.models import load_model
-from sleuth.engines.single_decoder import SingleDecoder
-from sleuth.engines.slot_cache import SlotCache
-from sleuth.engines.slot_decoder import SlotDecoder
-from sleuth.engines.suitability import FULL, SLIDING, config_window, mismatch, unsuited
 from sleuth.errors import EngineError
 from sleuth.memory import give_back
 

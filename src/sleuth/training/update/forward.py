@@ -19,8 +19,8 @@ from torch.utils.checkpoint import checkpoint
 from transformers.cache_utils import Cache, DynamicCache
 
 from sleuth.algorithms.objectives import entropy
-from sleuth.engines.attention import grouped
-from sleuth.engines.suitability import mismatch, unsuited
+from sleuth.engines.decoding.attention import grouped
+from sleuth.engines.decoding.suitability import mismatch, unsuited
 from sleuth.errors import TrainingError
 from sleuth.training.update.layout import Row
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import torch
 
 from sleuth.engines.base import Completion
-from sleuth.engines.turn import Turn
+from sleuth.engines.decoding.turn import Turn
 
 TURNS = 4
 """Least turns that justify another lane, since every lane reads all weights at every step."""

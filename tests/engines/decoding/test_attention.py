@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from sleuth.engines.attention import BLOCK, LONGEST, NAME, grouped, grouped_attention
+from sleuth.engines.decoding.attention import BLOCK, LONGEST, NAME, grouped, grouped_attention
 
 
 class Module(torch.nn.Module):

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from sleuth.engines.base import Sampling
-from sleuth.engines.sampler import choose
-from sleuth.engines.turn import uniforms
+from sleuth.engines.decoding.sampler import choose
+from sleuth.engines.decoding.turn import uniforms
 from sleuth.errors import EngineError
 
 PROBS = torch.tensor([[0.5, 0.125, 0.25, 0.125]], dtype=torch.float64)

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sleuth.engines.base import Request, Sampling
+from sleuth.engines.decoding.turn import MAX_PENDING, TextStream, Turn
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.scripted import ByteTokenizer
-from sleuth.engines.turn import MAX_PENDING, TextStream, Turn
 from support.models import TOKENIZER
 
 

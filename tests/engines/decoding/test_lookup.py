@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sleuth.engines.lookup import WIDTHS, Lookup, best_width
+from sleuth.engines.decoding.lookup import WIDTHS, Lookup, best_width
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sleuth.engines.base import Completion, Request, Sampling
-from sleuth.engines.lookup import Lookup
+from sleuth.engines.decoding.lookup import Lookup
 from sleuth.types import StopReason
 
 Decode = Callable[[Sequence[int]], str]

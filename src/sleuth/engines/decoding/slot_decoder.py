@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sleuth.engines.lookup import WIDTHS, best_width
-from sleuth.engines.sampler import choose_each
-from sleuth.engines.slot_cache import SlotCache, Window
-from sleuth.engines.turn import Turn
+from sleuth.engines.decoding.lookup import WIDTHS, best_width
+from sleuth.engines.decoding.sampler import choose_each
+from sleuth.engines.decoding.slot_cache import SlotCache, Window
+from sleuth.engines.decoding.turn import Turn
 
 Forward = Callable[[Tensor, Tensor, SlotCache, int], Tensor]
 """(input ids [B, S], positions [B, S], cache, K) → logits [B, K, V] of the last K columns."""

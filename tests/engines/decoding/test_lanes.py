@@ -13,7 +13,7 @@ import torch
 
 from sleuth.concurrency import run
 from sleuth.engines.base import Completion, Request, Sampling
-from sleuth.engines.slot_decoder import SlotDecoder
+from sleuth.engines.decoding.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
 from support.models import LLAMA, TOKENIZER
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sleuth.engines.sampler import choose_each
-from sleuth.engines.turn import Turn
+from sleuth.engines.decoding.sampler import choose_each
+from sleuth.engines.decoding.turn import Turn
 
 
 class SingleDecoder:
