@@ -75,8 +75,8 @@ class AgentProtocol(Checked, ABC):
         return self.invalid_message if kind == "invalid" else ""
 
     def check(self, trajectory: Trajectory) -> str:
-        """First way in which the policy broke the grammar, or ""."""
-        return ""
+        """First way in which the policy broke the grammar, or ""; by default only a missing answer does."""
+        return "" if trajectory.answer is not None or trajectory.ending == "refused" else "no answer"
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """The next turn of an expert who knows the gold hops, for the warm start.

@@ -110,11 +110,10 @@ class Record:
         """Passages for a query, from this episode's retriever or another; see Retriever.find."""
         return await (retriever or self.retriever).find(query, self.limits.top_k)
 
-    def prompt(self, hits: Sequence[Hit], write: PromptWriter) -> tuple[Hit, ...]:
+    def prompt(self, hits: Sequence[Hit], write: PromptWriter) -> None:
         """Open a context, dropping passages from the end until a whole turn fits after it.
 
-        Segments of an earlier context stay in the record and leave the context, as after a
-        backtrack. Returns the passages shown.
+        Segments of an earlier context stay in the record and leave the context, as after a backtrack.
         """
         here = len(self.segments)
         self.segments = [s if s.until >= 0 else replace(s, until=here) for s in self.segments]
@@ -132,7 +131,6 @@ class Record:
             self.ending = "context"
         if not here and kept:
             self.shown.append(tuple(kept))
-        return tuple(kept)
 
     def act(self, decision: Decision) -> Decision | None:
         """Record the action of the last turn; an answer, a refusal or a limit ends the episode.

@@ -22,14 +22,6 @@ def find_tags(text: str, names: Sequence[str]) -> list[Tag]:
     """
     if not names:
         return []
-    marks = re.finditer(rf"<(/?)({'|'.join(map(re.escape, names))})>", text)
-    found: list[Tag] = []
-    opened: tuple[str, int] | None = None
-    for mark in marks:
-        closing, name = mark.group(1), mark.group(2)
-        if not closing:
-            opened = (name, mark.end())
-        elif opened is not None and opened[0] == name:
-            found.append(Tag(name, text[opened[1] : mark.start()], opened[1], mark.start()))
-            opened = None
-    return found
+    any_name = "|".join(map(re.escape, names))
+    blocks = re.finditer(rf"<({any_name})>((?:(?!<(?:{any_name})>).)*?)</\1>", text, re.DOTALL)
+    return [Tag(block[1], block[2], *block.span(2)) for block in blocks]

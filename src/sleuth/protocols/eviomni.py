@@ -40,7 +40,6 @@ class EviOmni(TaggedSections):
 
     @property
     def retrieves_first(self) -> bool:
-        """Whether the prompt has room for passages."""
         return "{passages}" in self.instruction
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
@@ -56,7 +55,7 @@ class EviOmni(TaggedSections):
         Without sections any answer will do.
         """
         if not self.sections:
-            return Direct().check(trajectory)
+            return super().check(trajectory)
         return order_fault("".join(s.text for _, s in trajectory.policy_segments()), self.sections, SECTIONS)
 
     def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:

@@ -59,12 +59,10 @@ class SearchTags(TaggedSearch):
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The end of an action."""
         return ("</search>", "</answer>")
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Tags the policy may write."""
         return ("think", "search", *([self.note] if self.note else []), "answer")
 
     def read(self, text: str) -> Decision:

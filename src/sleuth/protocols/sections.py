@@ -33,7 +33,6 @@ class TaggedSections(AgentProtocol):
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The end of the last section."""
         return (f"</{self.sections[-1]}>",) if self.sections else ()
 
     def read(self, text: str) -> Decision:

@@ -9,38 +9,29 @@ from typing import Any
 from sleuth.judges.llm import LLMJudge
 from sleuth.protocols.arena import ArenaSections
 from sleuth.recipe import Recipe
-from sleuth.recipes.arena import (
-    ALGORITHM,
-    CLOSING,
-    CPU,
-    CPU_CLOSING,
-    CPU_OPENING,
-    CPU_PROTOCOL,
-    OPENING,
-    PAPER,
-    PAPER_PROTOCOL,
-    SHORT_ANSWER,
-)
+from sleuth.recipes import arena
+from sleuth.recipes.arena import CPU, PAPER
 from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward
 
 GPT_4O = LLMJudge("openai:https://api.openai.com/v1#gpt-4o-2024-11-20")  # appendix C.3, at temperature 0
 
 # Table 1 with the sections of the baselines; the paper does not print these prompts.
 THINKING = (
-    f"{OPENING}Assistant's response must contain EXACTLY two sections:\n"
-    f"<think>[ reason about the references to build the answer ]</think>\n{SHORT_ANSWER}{CLOSING}"
+    f"{arena.OPENING}Assistant's response must contain EXACTLY two sections:\n"
+    f"<think>[ reason about the references to build the answer ]</think>\n{arena.SHORT_ANSWER}{arena.CLOSING}"
 )
-DIRECT = f"{OPENING}Assistant's response must contain EXACTLY one section:\n{SHORT_ANSWER}{CLOSING}"
+DIRECT = f"{arena.OPENING}Assistant's response must contain EXACTLY one section:\n{arena.SHORT_ANSWER}{arena.CLOSING}"
 
 
-_ORIGINAL = replace(ALGORITHM, kl="k3")  # §4.3: "the original GRPO algorithm", whose estimator is k3 (§3.2)
+# §4.3: "the original GRPO algorithm", whose estimator is k3 (§3.2).
+_ORIGINAL = replace(arena.ALGORITHM, kl="k3")
 # 25,000 questions (Table 2); batch and rate of appendix E, which names none for SFT. No step of GRPO follows.
 _SFT = {"steps": 0, "warm_start_examples": 25_000, "warm_start_batch": 256, "warm_start_lr": 3e-6}
 
 
 def _pair(name: str, source: str, protocol: ArenaSections, short: str, **parts: Any) -> dict[str, Recipe]:
     """A baseline at both scales, with the short instruction at CPU scale; `parts` are other slots of both."""
-    own = replace(CPU_PROTOCOL, sections=protocol.sections, instruction=short + CPU_CLOSING)
+    own = replace(arena.CPU_PROTOCOL, sections=protocol.sections, instruction=short + arena.CPU_CLOSING)
     parts = {"source": f"ARENA (Ren et al. 2025), {source}", "reward": FormatAndAccuracyReward()} | parts
     return {
         name: PAPER.but(name=f"arena/{name}", protocol=protocol, **parts),
@@ -66,7 +57,9 @@ SFT_DIRECT = _pair(
     ArenaSections(instruction=DIRECT, sections=("answer",)),
     "Answer from the references in a few words in <answer></answer>.",
 )
-SFT_REASONING = _pair("sft-reasoning", "appendix D", PAPER_PROTOCOL, CPU_OPENING, reward=PAPER.reward)
+SFT_REASONING = _pair(
+    "sft-reasoning", "appendix D", arena.PAPER_PROTOCOL, arena.CPU_OPENING, reward=PAPER.reward
+)
 
 RECIPES = {
     "paper": PAPER,

@@ -21,9 +21,7 @@ _DECODER = msgspec.json.Decoder(Trajectory)
 class TrajectoryWriter(LinesWriter):
     """Appends trajectories to a file."""
 
-    def append(self, trajectory: Trajectory) -> None:
-        """Write one record."""
-        self.write(trajectory)
+    append = LinesWriter.write
 
 
 class TrajectoryReader:

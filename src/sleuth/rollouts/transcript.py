@@ -103,7 +103,10 @@ def shown_in(text: str, passages: Sequence[Passage]) -> tuple[Hit, ...]:
         Hit(p, 0.0)
         for p in passages
         if holds(words, p.text)
-        or (_is_titled(named, p.title) and (titles[p.title] == 1 or holds(words, _beginning(p.text))))
+        or (
+            _is_titled(named, p.title)
+            and (titles[p.title] == 1 or holds(words, " ".join(p.text.split()[:_BEGINNING])))
+        )
     )
 
 
@@ -113,10 +116,6 @@ def _without_quoted_titles(flat: str, passages: Sequence[Passage]) -> str:
             for written in (passage.text, neutralise(passage.text)):
                 flat = flat.replace(" ".join(written.split()), " ")
     return flat
-
-
-def _beginning(text: str) -> str:
-    return " ".join(text.split()[:_BEGINNING])
 
 
 def _is_titled(text: str, title: str) -> bool:

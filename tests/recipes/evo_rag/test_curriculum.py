@@ -2,7 +2,6 @@
 
 import pytest
 
-from sleuth.errors import ConfigError
 from sleuth.recipes.evo_rag.curriculum import Curriculum
 
 TABLE_1 = {
@@ -41,8 +40,3 @@ def weights(*values: float) -> dict[str, float]:
 )
 def test_weights_at_a_step(curriculum: Curriculum, step: int, expected: dict[str, float]):
     assert curriculum.weights(step) == pytest.approx(expected)
-
-
-def test_steps_count_from_1():
-    with pytest.raises(ConfigError, match="count from 1"):
-        Curriculum().weights(0)

@@ -35,10 +35,6 @@ class Direct(AgentProtocol):
         line = first_line(text)
         return Decision("answer", line) if line else Decision("invalid", "empty reply")
 
-    def check(self, trajectory: Trajectory) -> str:
-        """ "" if there is an answer."""
-        return "" if trajectory.answer is not None else "no answer"
-
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """The canonical answer: supervised learning on questions and answers alone."""
         return question.answers[0] if question.answers else None

@@ -22,7 +22,7 @@ from sleuth.episodes.protocol import Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.fresh_contexts import FreshContexts
 from sleuth.text import neutralise, normalise
-from sleuth.types import Hit, Question, Trajectory
+from sleuth.types import Hit, Question
 
 _CANDIDATE = re.compile(r"\(([a-z])\)\s*(.*?)(?=\([a-z]\)|\n|$)", re.IGNORECASE)
 _DONE = "[DONE]"
@@ -53,11 +53,9 @@ class SuRe(FreshContexts):
     def decide(self, question: Question, turns: Sequence[str]) -> Decision:
         """Candidates, then summaries, verdicts and preferences; the last preference decides the answer."""
         found = self.candidates_in(turns[0])
-        if not found:
-            return Decision("invalid", "no candidates")
         if len(found) == 1:
             return Decision("answer", found[0])
-        if len(turns) == 1:
+        if not found or len(turns) == 1:
             return self.read(turns[0])
         count = len(found)
         if len(turns) == 1 + count + count**2:
@@ -96,10 +94,6 @@ class SuRe(FreshContexts):
                 "Which passage is more informative for the question? Reply with Passage 1 or Passage 2.\nReply:"
             )
         return (("user", text),)
-
-    def check(self, trajectory: Trajectory) -> str:
-        """ "" if there were candidates and one of them was chosen."""
-        return "" if trajectory.answer is not None else "no answer"
 
     def candidates_in(self, text: str) -> list[str]:
         """Distinct candidates of a reply in the form "(a) …, (b) …", in order."""

@@ -12,7 +12,6 @@ from typing import Annotated, ClassVar, Literal, get_args
 from msgspec import Meta
 
 from sleuth.checked import Checked, NonNegativeFloat, Positive
-from sleuth.errors import ConfigError
 
 Schedule = Literal["none", "two-stage", "time-dynamic"]
 Anchors = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
@@ -37,27 +36,18 @@ class Curriculum(Checked):
     max_steps: Positive = 20
     """T_max, the episode's step limit: p = t / T_max reaches 1 at the last step that is possible."""
     retrieval: Anchors = (2.0, 1.0, 0.5)
-    """β."""
     retrieval_action: Anchors = (1.5, 0.8, 0.4)
-    """λ."""
     overlap: Anchors = (0.1, 0.5, 1.2)
-    """γ."""
     backtrack: Anchors = (0.3, 0.5, 1.0)
-    """δ."""
     refusal: Anchors = (0.5, 0.5, 0.5)
-    """ρ."""
     step: Anchors = (0.02, 0.05, 0.10)
-    """η."""
     answer: Anchors = (0.05, 0.10, 1.00)
-    """κ."""
 
     needed: ClassVar[tuple[str, ...]] = PARTS
     """Keys that a curriculum in JSON must have: a weight left out by mistake would silently be Table 1's."""
 
     def progress(self, step: int) -> float:
         """p(t) = t / T_max for step t = 1, 2, …; 1 from the last step on."""
-        if step < 1:
-            raise ConfigError(f"steps count from 1, not {step}")
         return min(1.0, step / self.max_steps)
 
     def weights(self, step: int) -> dict[str, float]:

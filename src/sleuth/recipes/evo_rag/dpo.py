@@ -52,7 +52,6 @@ class DPO(Algorithm):
 
     @property
     def needs_reference(self) -> bool:
-        """Not as printed."""
         return not self.reference_free
 
     @property

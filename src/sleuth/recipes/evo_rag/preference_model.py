@@ -39,11 +39,8 @@ def preference_loss(chosen_P_K: Tensor, rejected_P_K: Tensor) -> Tensor:
 
 
 def accuracy(chosen_P_K: Tensor, rejected_P_K: Tensor) -> float:
-    """Share of pairs whose better action has the larger mean score; a tie counts half. 0 for no pairs."""
-    if not len(chosen_P_K):
-        return 0.0
-    difference = chosen_P_K.mean(-1) - rejected_P_K.mean(-1)
-    return float(((difference > 0).float() + 0.5 * (difference == 0).float()).mean())
+    """Share of pairs whose better action has the larger mean score; a tie counts half."""
+    return float((chosen_P_K.mean(-1) - rejected_P_K.mean(-1)).sign().add(1).mean()) / 2
 
 
 class PreferenceModel(Companion):

@@ -38,7 +38,6 @@ class EvoRAG(TaggedSearch):
     refuses = True
 
     def reply_to(self, kind: str) -> str:
-        """The reply to a backtrack or an invalid action."""
         return self.backtrack_message if kind == "backtrack" else super().reply_to(kind)
 
     def read(self, text: str) -> Decision:

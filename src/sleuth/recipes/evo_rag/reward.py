@@ -136,17 +136,16 @@ class EvoRAGReward(Reward):
             [(number, a.text) for number, a in enumerate(t.actions, 1) if a.kind == "search"]
             for t in trajectories
         ]
-        queries = dict.fromkeys(text for found in searches if len(found) > 1 for _, text in found)
-        if not queries:
-            return [{} for _ in trajectories]
-        index = {text: row for row, text in enumerate(queries)}
-        vectors = self.encoder.encode(list(index))
-        overlaps: list[dict[int, float]] = [{} for _ in trajectories]
-        for own, found in zip(overlaps, searches, strict=True):
-            rows = [index.get(text, 0) for _, text in found]
-            for i, (number, _) in enumerate(found[1:], 1):
-                own[number] = float((vectors[rows[:i]] @ vectors[rows[i]]).max())
-        return overlaps
+        queries = list(dict.fromkeys(text for found in searches if len(found) > 1 for _, text in found))
+        vectors = dict(zip(queries, self.encoder.encode(queries) if queries else (), strict=True))
+
+        def largest(query: str, earlier: Sequence[tuple[int, str]]) -> float:
+            return max(float(vectors[query] @ vectors[text]) for _, text in earlier)
+
+        return [
+            {number: largest(text, found[:i]) for i, (number, text) in enumerate(found) if i}
+            for found in searches
+        ]
 
     def _verdicts(self, trajectories: Sequence[Trajectory]) -> list[dict[int, bool | str]]:
         """For each trajectory: step of a refusal → whether the evidence was enough, or why that is unknown."""
@@ -156,10 +155,8 @@ class EvoRAGReward(Reward):
             for number, a in enumerate(t.actions, 1)
             if a.kind == "refuse" and "refusal" in self.parts
         ]
-        verdicts: Sequence[bool | str]
-        if self.judge is None:
-            verdicts = [is_enough(question, hits) for *_, question, hits in refusals]
-        else:
+        verdicts: Sequence[bool | str] = [is_enough(question, hits) for *_, question, hits in refusals]
+        if self.judge is not None:
             prompts = [judge_prompt(question, hits) for *_, question, hits in refusals]
             verdicts = yes_or_no(self.judge, prompts, "a refusal")
         answers: list[dict[int, bool | str]] = [{} for _ in trajectories]
