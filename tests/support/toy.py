@@ -149,7 +149,7 @@ def quiet() -> Console:
 
 
 def shown(console: Console) -> str:
-    """What a quiet console was given so far."""
+    """Text printed so far to a quiet console."""
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return text
 

@@ -65,7 +65,7 @@ FIRST, SECOND = "instruction: " + "a" * 40, "instruction: " + "b" * 50
         ([("a" * 60, "b" * 400), ("a" * 60, "c" * 390), ("a" * 60, "d" * 50)], [(60, [[0, 1], [2]])]),
     ],
 )
-def test_what_is_shared_and_batched(
+def test_rows_share_prefixes_and_batches(
     texts: list[tuple[str, str]], expected: list[tuple[int, list[list[int]]]]
 ):
     bundles = plan([made(i, *text) for i, text in enumerate(texts)], max_tokens=10_000)
