@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from sleuth.engines.base import Message
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
-from sleuth.episodes.backtrack import undo_drops
 from sleuth.episodes.limits import Limits
-from sleuth.episodes.record import NOTHING_TO_DROP
+from sleuth.episodes.record import NOTHING_TO_DROP, undo_drops
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.types import Passage, Question, Trajectory

@@ -1,3 +1,5 @@
+import pytest
+
 from sleuth.protocols.prompted.ircot import IRCoT
 from sleuth.types import Question
 
@@ -18,16 +20,25 @@ def test_each_first_sentence_is_the_next_search(play, library):
     assert "Reasoning so far: Emma is by Ann . Ann is from Rome .\n" in played.contexts[2]
 
 
-def test_passages_gather_and_the_latest_come_first(play, library):
-    found = library(Emma="1", Ann="2", Rome="3")
-    played = play(IRCoT(), ["By Ann .", "In Rome .", "So the answer is: Rome", READER], found, QUESTION)
+@pytest.mark.parametrize(
+    ("protocol", "script", "shown"),
+    [
+        (
+            IRCoT(),
+            ["By Ann .", "In Rome .", "So the answer is: Rome"],
+            ["Emma", "Ann Emma"] + ["Rome Ann Emma"] * 2,
+        ),
+        (
+            IRCoT(max_passages=2),
+            ["Ann Rome Emma .", "Rome .", "So the answer is: x"],
+            ["Emma", "Emma Ann"] + ["Rome Emma"] * 2,
+        ),
+    ],
+)
+def test_passages_gather_without_repeats_and_the_latest_come_first(play, library, protocol, script, shown):
+    played = play(protocol, [*script, READER], library(Emma="1", Ann="2", Rome="3"), QUESTION)
     prompts = [s for s in played.trajectory.segments if s.author == "prompt"]
-    assert [[h.passage.id for h in s.hits] for s in prompts] == [
-        ["Emma"],
-        ["Ann", "Emma"],
-        ["Rome", "Ann", "Emma"],
-        ["Rome", "Ann", "Emma"],
-    ]
+    assert [" ".join(hit.passage.id for hit in s.hits) for s in prompts] == shown
 
 
 def test_the_reader_sees_passages_and_question_only(play, library):
@@ -42,19 +53,6 @@ def test_sentences_are_bounded(play):
     played = play(IRCoT(max_sentences=2), ["One.", "Two.", READER], question=QUESTION)
     assert played.asked == [QUESTION.text, "One."]
     assert played.kinds == ["search", "reasoned", "answer"]
-
-
-def test_passages_are_bounded_without_repeats(play, library):
-    found = library(Emma="1", Ann="2", Rome="3")
-    script = ["Ann Rome Emma .", "Rome .", "So the answer is: x", READER]
-    played = play(IRCoT(max_passages=2), script, found, QUESTION)
-    prompts = [s for s in played.trajectory.segments if s.author == "prompt"]
-    assert [[h.passage.id for h in s.hits] for s in prompts] == [
-        ["Emma"],
-        ["Emma", "Ann"],
-        ["Rome", "Emma"],
-        ["Rome", "Emma"],
-    ]
 
 
 def test_an_empty_sentence_hands_over_to_the_reader(play):

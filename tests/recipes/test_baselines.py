@@ -3,12 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.agent import Agent
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.experiment import Experiment
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.given import GivenParagraphs
-from sleuth.retrievers.none import NoRetriever
 
 NAMES = ("cot", "direct", "ircot", "iter-retgen", "r1", "search-o1", "self-ask", "sure")
 CLOSED_BOOK = ("cot", "direct", "r1")
@@ -61,10 +59,3 @@ def test_evaluating(name: str, tmp_path: Path):
     assert (result.faults, result.endings) == (0, {"answered": 1})
     (trajectory,) = result.trajectories()
     assert bool(trajectory.hits) == (name not in CLOSED_BOOK)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_asking(name: str):
-    recipe = load_recipe(f"{name}/cpu").but(retriever=NoRetriever()).sized(max_context=100_000)
-    reply = Agent(recipe, engine(name), recipe.retriever).ask("Who wrote Emma?")
-    assert (reply.answer, reply.evidence) == ("Ann", ())

@@ -78,15 +78,15 @@ Sections, Extraction, Evidence = (
         (Evidence, {"probe_tokens": 0}, "probe_tokens"),
         (Evidence, {"length_weight": math.nan}, "length_weight"),
         *(
-            (Sections, {"sections": s}, "sections must end")
+            (Sections, {"sections": s}, "sections must differ and end")
             for s in ((), ("analysis",), ("answer", "relevance"))
         ),
-        (Sections, {"sections": ("answer", "answer")}, "sections must differ"),
+        (Sections, {"sections": ("answer", "answer")}, "sections must differ and end"),
         *(
             (Extraction, {"sections": s}, "must be some of")
             for s in (("answer", "reason"), ("think",), ("answer",) * 2)
         ),
-        (Extraction, {"sections": ("reason",)}, "must end with"),
+        (Extraction, {"sections": ("reason",)}, "must be some of"),
         (IRCoT, {"max_sentences": 0}, "max_sentences must be at least 1, not 0"),
         (IRCoT, {"max_passages": 0}, "max_passages must be at least 1, not 0"),
         (IterRetGen, {"rounds": 0}, "rounds must be at least 1, not 0"),

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
-from sleuth.episodes.backtrack import drop, last_search, undo_drops
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.passages import neutral_hit
 from sleuth.episodes.tags import find_tags
@@ -255,3 +254,24 @@ def derive_seed(*parts: object) -> int:
     """A 63-bit seed from any values: the same on every machine, in every order of work."""
     digest = hashlib.blake2b(repr(parts).encode("utf-8", "backslashreplace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1
+
+
+def last_search(segments: Sequence[Segment], actions: Sequence[Action]) -> int | None:
+    """Index of the policy segment with the last search that is still in the context; None if there is none."""
+    live = (a.segment for a in reversed(actions) if a.kind == "search" and segments[a.segment].until < 0)
+    return next(live, None)
+
+
+def drop(segments: Sequence[Segment], search: int) -> list[Segment]:
+    """The segments after the last one has dropped the search in segment `search` and its results.
+
+    The turn that backtracks stays in the context: without it greedy decoding would see the very
+    context in which it chose the search, and choose it again.
+    """
+    dropped = {search, search + 1} if segments[search + 1].author == "world" else {search}
+    return [replace(s, until=len(segments)) if i in dropped else s for i, s in enumerate(segments)]
+
+
+def undo_drops(segments: Sequence[Segment]) -> list[Segment]:
+    """The beginning of a trajectory as it was when its last segment had just been written."""
+    return [replace(s, until=-1) if s.until > len(segments) else s for s in segments]

@@ -35,12 +35,9 @@ class ArenaSections(TaggedSections):
     retrieves_first = True
 
     def cross_check(self) -> None:
-        if not self.sections or self.sections[-1] != "answer":
-            raise ConfigError(
-                f"sections must end with 'answer', not {', '.join(self.sections) or 'be empty'}"
-            )
-        if len(set(self.sections)) < len(self.sections):
-            raise ConfigError(f"sections must differ, not {', '.join(self.sections)}")
+        if self.sections[-1:] != ("answer",) or len(set(self.sections)) < len(self.sections):
+            given = ", ".join(self.sections) or "none"
+            raise ConfigError(f"sections must differ and end with 'answer', not {given}")
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
         return (("user", fill(self.instruction, question=question.text, references=self.show(hits))),)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from sleuth.episodes.backtrack import drop, last_search
 from sleuth.episodes.protocol import AgentProtocol
-from sleuth.episodes.record import NOTHING_TO_DROP
+from sleuth.episodes.record import NOTHING_TO_DROP, drop, last_search
 from sleuth.episodes.tags import find_tags
 from sleuth.errors import RolloutError
 from sleuth.text import holds, neutralise, normalise

@@ -14,19 +14,6 @@ from sleuth.recipes.evo_rag.paper import PAPER
 from sleuth.recipes.evo_rag.reward import EvoRAGReward
 from sleuth.recipes.evo_rag.variants import RECIPES
 
-ROW = {
-    "question": "Who gave the speech?",
-    "answers": ["Richard Nixon"],
-    "passages": [{"id": "g", "title": "Checkers speech", "text": "A speech by Richard Nixon."}],
-    "gold_ids": ["g"],
-    "segments": [
-        {"by": "model", "text": "<think>t</think><search>checkers speech</search>"},
-        {"by": "environment", "text": "<information>Doc 1(Title: Checkers speech) …</information>"},
-        {"by": "model", "text": "<think>t</think><backtrack/>"},
-        {"by": "model", "text": "<think>t</think><answer>Richard Nixon</answer>"},
-    ],
-}
-
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_curriculum_ends_with_the_last_step(name: str):
@@ -47,17 +34,15 @@ def test_a_curriculum_with_weights_missing_is_refused(weights: object):
 
 
 def test_sleuth_reward_prints_every_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    turns = ["<think>t</think><backtrack/>", "<think>t</think><answer>Ann</answer>"]
+    segments = [{"by": "model", "text": turn} for turn in turns]
     path = tmp_path / "rows.jsonl"
-    path.write_text(json.dumps(ROW) + "\n", encoding="utf-8")
+    path.write_text(json.dumps({"question": "Who?", "answers": ["Ann"], "segments": segments}) + "\n")
     assert main(["reward", "evo-rag", "--input", str(path), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    # t = 1, 2, 3 of 20 in stage 1, as worked out in test_reward.py
-    assert result["total"] == pytest.approx(1.95 - 0.32 + 0.0575 - 0.069)
-    assert result["valid"]
-    steps = result["parts"]
-    assert result["steps"] == steps
-    assert [step["action"] for step in steps] == ["search", "backtrack", "answer"]
-    assert all(
-        set(step) == {"action", "weights", *PARTS} == {"action", "weights", *step["weights"]}
-        for step in steps
-    )
+    # t = 1, 2 of 20 in stage 1: w_bt(1) = 0.31, w_step = 0.0215 and 0.023, w_ans(2) = 0.055
+    assert result["total"] == pytest.approx(-0.31 - 0.0215 + 0.055 - 0.023)
+    assert result["steps"] == result["parts"]
+    assert [step["action"] for step in result["steps"]] == ["invalid", "answer"]
+    assert all(set(step) == {"action", "weights", *PARTS} for step in result["steps"])
+    assert all(step["weights"].keys() == set(PARTS) for step in result["steps"])

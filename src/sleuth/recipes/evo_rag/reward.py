@@ -150,7 +150,8 @@ class EvoRAGReward(Reward):
     def _verdicts(self, trajectories: Sequence[Trajectory]) -> list[dict[int, bool | str]]:
         """For each trajectory: step of a refusal → whether the evidence was enough, or why that is unknown."""
         refusals = [
-            (i, number, t.question, found_before(t, a))
+            # Dropped passages count: dropping good evidence and then refusing must not look honest.
+            (i, number, t.question, [hit for s in t.segments[: a.segment] for hit in s.hits])
             for i, t in enumerate(trajectories)
             for number, a in enumerate(t.actions, 1)
             if a.kind == "refuse" and "refusal" in self.parts
@@ -188,11 +189,3 @@ def judge_prompt(question: Question, hits: Iterable[Hit]) -> str:
     passages = {hit.passage.id: hit.passage for hit in hits}
     lines = [f"{i}. {p.title}: {p.text}" for i, p in enumerate(passages.values(), 1)]
     return JUDGE_PROMPT.format(question=question.text, documents="\n".join(lines) or "(none)")
-
-
-def found_before(trajectory: Trajectory, action: Action) -> tuple[Hit, ...]:
-    """Every passage shown before an action, dropped ones included.
-
-    Otherwise dropping good evidence and then refusing would earn the reward for honesty.
-    """
-    return tuple(hit for segment in trajectory.segments[: action.segment] for hit in segment.hits)
