@@ -1,0 +1,173 @@
+"""Does training make a model better? One method, one seed: a warm start and three ways to go on from it.
+
+    python benchmarks/learn.py eval-rar/cpu --seed 0 --runs runs/learn --json results/learn
+
+The warm start imitates a fixed, small number of scripted demonstrations. From its weights go on: the
+method itself, rejection sampling on the same rewards, and the method on rewards that were permuted
+within each step, which must not gain. All are evaluated greedily on the same held-out questions, and
+sampled on some of them. Everything is resumed: finished parts are only read again. The JSON names the
+command, the seed, the commit and the packages' versions.
+"""
+
+import argparse
+import json
+import random
+import shlex
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sleuth.algorithms.rejection import RejectionSampling
+from sleuth.engines.base import Engine, Sampling
+from sleuth.evaluation.headroom import measure_headroom
+from sleuth.evaluation.records import read_records
+from sleuth.evaluation.result import QUESTIONS, Evaluation
+from sleuth.evaluation.statistics import bootstrap_mean, paired_difference
+from sleuth.experiment import Experiment
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
+from sleuth.rewards.base import Reward
+from sleuth.storage import read_lines, write_json
+from sleuth.types import Score, Trajectory
+
+FIGURES = ("em", "f1", "valid_format", "gold_recall", "searches", "duplicate_searches")
+SAMPLES = 4
+"""Samples a question for mean@4 and pass@4."""
+
+
+@dataclass(frozen=True)
+class Permuted(Reward):
+    """Another reward, its scores exchanged among the episodes of a step: as many, but not for their merits."""
+
+    reward: Reward
+
+    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+        """The scores in an order that follows from the episodes alone."""
+        scores = self.reward.score(trajectories, engine)
+        seed = sum(token for t in trajectories for token in t.tokens)
+        return random.Random(seed).sample(scores, len(scores))
+
+
+def permuted(recipe: Recipe) -> Recipe:
+    """The method on permuted rewards, which choose no questions either."""
+    return recipe.but(reward=Permuted(recipe.reward))
+
+
+def rejection(recipe: Recipe) -> Recipe:
+    """Rejection sampling on the method's rewards, with the same groups."""
+    return recipe.but(algorithm=RejectionSampling(group_size=recipe.algorithm.group_size))
+
+
+ARMS: dict[str, Callable[[Recipe], Recipe]] = {
+    "method": lambda recipe: recipe,
+    "rejection": rejection,
+    "permuted": permuted,
+}
+
+
+def main() -> None:
+    options = arguments()
+    seed, base = options.seed, options.runs / f"{options.recipe.replace('/', '-')}-{options.seed}"
+    recipe = load_recipe(options.recipe).with_settings(options.set)
+    recipe = recipe.sized(seed=seed, eval_data=options.data, eval_questions=options.questions)
+    warm = run("warm-start", recipe.sized(steps=0), base, options)
+    model = str(base / "warm-start" / "model")
+    results = {"warm-start": warm}
+    for arm in options.arms:
+        changed = ARMS[arm](recipe.sized(model=model, warm_start_examples=0))
+        results[arm] = run(arm, changed, base, options)
+    report = {
+        "command": shlex.join(["python", *sys.argv]),
+        "commit": commit(),
+        "recipe": recipe.to_dict(),
+        "seed": seed,
+        "questions": options.questions,
+        "data": options.data,
+        "versions": dict(warm.versions),
+        "arms": {name: figures(base / name, done, warm) for name, done in results.items()},
+    }
+    path = options.json / f"{options.recipe.replace('/', '-')}-{seed}.json"
+    write_json(path, report)
+    print(json.dumps({name: arm["all"]["em"] for name, arm in report["arms"].items()}, indent=1))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("recipe")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--arms", nargs="*", choices=ARMS, default=list(ARMS))
+    parser.add_argument("--data", default="factbook:test", help="held-out questions")
+    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument(
+        "--sampled", type=int, default=100, help="questions of which four answers are sampled"
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--runs", type=Path, default=Path("runs/learn"))
+    parser.add_argument("--json", type=Path, default=Path("results/learn"))
+    return parser.parse_args()
+
+
+def run(name: str, recipe: Recipe, base: Path, options: argparse.Namespace) -> Evaluation:
+    """Train one arm, or read it if it is finished; evaluate it greedily and by samples."""
+
+    def say(text: str) -> None:
+        print(f"{base.name} {name}: {text}", flush=True)
+
+    experiment = Experiment(recipe, base / name, say=say)
+    done = base / name / "model"
+    if not done.exists():
+        experiment.run(evaluate=False)
+    trained = Experiment(recipe.sized(model=str(done)), base / name, say=say)
+    trained.open()
+    evaluation = trained.evaluate("eval")
+    if options.sampled:
+        world = replace(trained.world, sampling=Sampling(recipe.scale.max_new_tokens, temperature=1.0))
+        measure_headroom(trained.eval_questions[: options.sampled], world, base / name / "samples", SAMPLES)
+    return evaluation
+
+
+def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[str, Any]:
+    """Figures of one arm: for all questions and each kind, with paired differences to the warm start."""
+    own, others = ({r.key: r for r in read_records(e.folder / QUESTIONS)} for e in (evaluation, before))
+    kinds: dict[str, list[Any]] = defaultdict(list)
+    for key, record in own.items():
+        kinds["all"].append(key)
+        kinds[record.kind].append(key)
+    found: dict[str, Any] = {}
+    for kind, keys in kinds.items():
+        found[kind] = {"n": len(keys)}
+        for name in FIGURES:
+            now, then = ([table[key].metrics.get(name) for key in keys] for table in (own, others))
+            found[kind][name] = bootstrap_mean(now).to_dict()
+            if evaluation is not before:
+                found[kind][name]["gain"] = paired_difference(now, then).to_dict()
+    steps = [row for row in read_lines(folder / "metrics.jsonl") if "reward/total" in row]
+    names = (
+        "reward/total",
+        "reward/zero_variance",
+        "rollouts/played",
+        "update/entropy",
+        "update/kl_start",
+        "time/step_s",
+    )
+    found["curve"] = [{name: row[name] for name in names if name in row} for row in steps]
+    for name in ("selection.json", "samples/headroom.json"):
+        if (folder / name).exists():
+            found[name.split("/")[0].removesuffix(".json")] = json.loads((folder / name).read_text())
+    return found
+
+
+def commit() -> str:
+    """The commit of the code, with a mark if files were changed since."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    main()
