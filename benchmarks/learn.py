@@ -1,8 +1,8 @@
-"""Does training make a model better? One method, one seed: a warm start and three ways to go on from it.
+"""Does training make a model better? One method, one seed: a warm start and three ways to continue it.
 
     python benchmarks/learn.py eval-rar/cpu --seed 0 --runs runs/learn --json results/learn
 
-The warm start imitates a fixed, small number of scripted demonstrations. From its weights go on: the
+The warm start imitates a fixed, small number of scripted demonstrations. Three arms start from its weights: the
 method itself, rejection sampling on the same rewards, and the method on rewards that were permuted
 within each step, which must not gain. All are evaluated greedily on the same held-out questions, and
 sampled on some of them. Everything is resumed: finished parts are only read again. The JSON names the
