@@ -133,8 +133,7 @@ def run(
     with RunLog(folder, console=toy.quiet()) as log:
         train(policy, parts, scale, log)
     run.trained = policy  # type: ignore[attr-defined]
-    column = "reward/true"
-    return [row[column] for row in read_lines(folder / "metrics.jsonl")]
+    return [row["reward/true"] for row in read_lines(folder / "metrics.jsonl")]
 
 
 GROUPS = GRPO(group_size=12, beta=0.0, scale="none", drop_zero_variance=True)

@@ -194,20 +194,16 @@ def test_sigterm_saves_and_ends_cleanly(tmp_path: Path) -> None:
     assert (tmp_path / "checkpoints" / "train" / f"step-{last:06d}" / "manifest.json").is_file()
 
 
-def test_a_run_that_is_done_is_not_done_again(tmp_path: Path) -> None:
+def test_a_run_that_is_done_is_not_done_again_and_its_folder_takes_no_other(tmp_path: Path) -> None:
     toy.run(tmp_path, steps=2)
     before = (tmp_path / "metrics.jsonl").read_bytes()
     again = toy.run(tmp_path, steps=2, learner=toy.new_learner(3))
     assert (again.steps, again.stopped, again.figures) == (2, "done", {})
-    assert (tmp_path / "metrics.jsonl").read_bytes() == before
-
-
-def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
-    toy.run(tmp_path, steps=1)
     with pytest.raises(TrainingError, match="batch 3, not 2"):
         toy.run(tmp_path, steps=2, batch=2)
     with pytest.raises(TrainingError, match="questions"):
         toy.run(tmp_path, steps=2, setup=toy.parts(questions=toy.QUESTIONS[:5]))
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
 def test_all_equal_rewards_make_no_step(tmp_path: Path) -> None:

@@ -66,20 +66,18 @@ class EviNoteReward(Reward):
         """Parts: answer, entailment (0 where not needed), format, notes."""
         if self.entailment is not None:
             return [self._total(trajectory, self.entailment) for trajectory in trajectories]
-        needy = [self._needs_verdict(trajectory) for trajectory in trajectories]
-        judged = iter(self._judged([t for t, needs in zip(trajectories, needy, strict=True) if needs]))
-        verdicts = [next(judged) if needs else 0.0 for needs in needy]
-        return [
-            Score(0.0, {}, verdict) if isinstance(verdict, str) else self._total(trajectory, verdict)
-            for trajectory, verdict in zip(trajectories, verdicts, strict=True)
-        ]
+        needy = [index for index, trajectory in enumerate(trajectories) if self._needs_verdict(trajectory)]
+        verdicts = dict(zip(needy, self._judged([trajectories[index] for index in needy]), strict=True))
+        return [self._total(trajectory, verdicts.get(i, 0.0)) for i, trajectory in enumerate(trajectories)]
 
     def given(self, known: Known) -> Reward:
         """This reward with R_EQR as known. Raises ConfigError for a value outside [0, 1]."""
         return self if known.entailment is None else replace(self, entailment=known.entailment)
 
-    def _total(self, trajectory: Trajectory, entailment: float) -> Score:
-        """Eq. 5 with R_EQR = `entailment`."""
+    def _total(self, trajectory: Trajectory, entailment: float | str) -> Score:
+        """Eq. 5 with R_EQR = `entailment`; invalid with the reason why that is missing."""
+        if isinstance(entailment, str):
+            return Score(0.0, {}, entailment)
         base = self._base(trajectory)
         pays = self.eqr == "always" or (self.eqr == "gated" and base is not None)
         total = (base or 0.0) + (entailment if pays else 0.0)

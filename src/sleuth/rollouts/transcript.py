@@ -10,10 +10,8 @@ from sleuth.episodes.record import NOTHING_TO_DROP, drop, last_search
 from sleuth.episodes.tags import find_tags
 from sleuth.errors import RolloutError
 from sleuth.text import holds, neutralise, normalise
-from sleuth.types import Action, Author, Ending, Field, Hit, Passage, Question, Segment, Trajectory
+from sleuth.types import Action, Ending, Field, Hit, Passage, Question, Segment, Trajectory
 
-AUTHORS: dict[str, Author] = {"model": "policy", "environment": "world"}
-"""The words of the transcript format for who wrote a segment."""
 _ENDINGS: dict[str, Ending] = {"answer": "answered", "refuse": "refused"}
 _BEGINNING = 8
 """Words that distinguish passages of one title where a result cuts them short."""
@@ -28,7 +26,7 @@ def read_transcript(
     Raises RolloutError for an unknown author.
     """
     for number, (by, _) in enumerate(segments):
-        if by not in AUTHORS:
+        if by not in ("model", "environment"):
             raise RolloutError(f"segments[{number}].by must be 'model' or 'environment', not {by!r}")
     read: list[Segment] = [Segment("prompt", question.text)]
     actions: list[Action] = []

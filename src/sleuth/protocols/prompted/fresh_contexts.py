@@ -8,6 +8,11 @@ from sleuth.episodes.protocol import AgentProtocol, Chat
 from sleuth.episodes.record import Record
 from sleuth.types import Hit, Question
 
+READER = (
+    "Answer the question with the help of the passages. Think step by step, in short sentences. "
+    'End with "So the answer is:" and the answer in a few words.'
+)
+
 
 class FreshContexts(AgentProtocol):
     """An episode that opens a new context for every turn; the model sees nothing of the earlier ones."""

@@ -18,7 +18,7 @@ from sleuth.checked import Positive
 from sleuth.episodes.protocol import Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.direct import ChainOfThought
-from sleuth.protocols.prompted.fresh_contexts import FreshContexts
+from sleuth.protocols.prompted.fresh_contexts import READER, FreshContexts
 from sleuth.protocols.prompted.reasoning import first_sentence, states_answer
 from sleuth.text import neutralise
 from sleuth.types import Hit, Question
@@ -28,10 +28,7 @@ from sleuth.types import Hit, Question
 class IRCoT(FreshContexts, ChainOfThought):
     """Interleaved retrieval and reasoning; `instruction` is the reader's."""
 
-    instruction: str = (
-        "Answer the question with the help of the passages. Think step by step, in short sentences. "
-        'End with "So the answer is:" and the answer in a few words.'
-    )
+    instruction: str = READER
     step_instruction: str = (
         "Answer the question with the help of the passages, one step at a time. Write only the next sentence of the "
         'reasoning, and nothing after it. If the reasoning is complete, write "So the answer is:" and the answer.'

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sleuth.checked import Positive
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.direct import ChainOfThought
-from sleuth.protocols.prompted.fresh_contexts import FreshContexts
+from sleuth.protocols.prompted.fresh_contexts import READER, FreshContexts
 from sleuth.types import Hit, Question
 
 
@@ -22,10 +22,7 @@ from sleuth.types import Hit, Question
 class IterRetGen(FreshContexts, ChainOfThought):
     """Retrieval and reasoning in alternation, for a fixed number of rounds."""
 
-    instruction: str = (
-        "Answer the question with the help of the passages. Think step by step, in short sentences. "
-        'End with "So the answer is:" and the answer in a few words.'
-    )
+    instruction: str = READER
     rounds: Positive = 2
     """Retrievals and generations (T); scale.max_steps must not be smaller."""
 
