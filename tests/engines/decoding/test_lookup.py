@@ -48,11 +48,8 @@ def test_the_share_follows_what_was_right():
     assert lookup.share == pytest.approx(0.6 + 0.2 * (0.5 - 0.6))
 
 
-def test_width_none_without_guesses():
-    assert best_width([Lookup([1, 2])], [[]], rows=1, overhead=20) == 0
-
-
 def test_width_by_hand():
+    assert best_width([Lookup([1, 2])], [[]], rows=1, overhead=20) == 0  # nothing is guessed
     # One row, share 0.5, overhead 20: paces (1)/(21), 1.5/22, 1.75/23, 1.9375/25, 1.996…/29.
     assert best_width([Lookup([])], [[1] * 8], rows=1, overhead=20) == 4
     # Twenty rows: 20/40 against 30/60, 35/80 …: nothing gained, so the narrowest wins.
