@@ -52,15 +52,16 @@ class SlotCache(Cache):  # type: ignore[misc]
         """Store the new keys and values [B, H, S, D]; returns those of the whole contexts [B, H, L, D]."""
         window = cast(Window, self.window)
         while len(self.keys) <= layer_idx:
-            self.keys.append(self._blank(key_states))
+            # Rotation leaves float32 keys under autocast, and attention would convert all of them at every step.
+            self.keys.append(self._blank(key_states.to(value_states.dtype)))
             self.values.append(self._blank(value_states))
         stored = []
         for store, new in ((self.keys[layer_idx], key_states), (self.values[layer_idx], value_states)):
             if window.source is None:
-                store[window.cells[0], :, window.cells[1]] = new[:, :, 0]
+                store[window.cells[0], :, window.cells[1]] = new[:, :, 0].to(store.dtype)
             else:
                 row, column = window.source
-                store[window.cells[0], :, window.cells[1]] = new[row, :, column]
+                store[window.cells[0], :, window.cells[1]] = new[row, :, column].to(store.dtype)
             # Cut the length first, so that a gather copies no more than is read.
             stored.append(store[:, :, : window.length][window.rows])
         return stored[0], stored[1]
