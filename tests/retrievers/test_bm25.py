@@ -146,8 +146,11 @@ def zipf_corpus(number: int, seed: int) -> list[Passage]:
     return [Passage(f"{i}", "", words(draw, 5, 30)) for i in range(number)]
 
 
+@pytest.mark.parametrize("prune_from", [0, 10**9])
 @pytest.mark.parametrize("k", [1, 10, 100])
-def test_agrees_with_bm25_in_python(tmp_path: Path, k: int):
+def test_agrees_with_bm25_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: int, prune_from: int):
+    monkeypatch.setattr(index_module, "PRUNE_FROM", prune_from)
+    monkeypatch.setattr(index_module, "LOOK_UP_FROM", 100)
     passages = zipf_corpus(2000, seed=k)
     index = replace(built(tmp_path / "i", *passages), title_boost=0.0)
     draw = random.Random(k)
