@@ -72,8 +72,8 @@ class OpenIndex(Passages):
     def _best(self, terms: list[_Term], k: int) -> list[tuple[float, DocAddress]]:
         """Return score and address of the best k passages and of all that tie with the last of them.
 
-        MaxScore (Turtle and Flood 1995): the long lists of common words are read only at passages that hold
-        one of the leading words, once the bounds of all others add up to less than the k-th best score.
+        MaxScore (Turtle and Flood 1995): once the bounds of some words add up to less than the k-th best score,
+        their long lists are read only at passages that hold another word.
         """
         terms.sort(key=lambda term: -term.bound)
         rests = [*accumulate(term.bound for term in reversed(terms))][::-1]
