@@ -341,7 +341,9 @@ def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "selection.json").read_text())
     assert (record["questions"], record["episodes"]) == (6, 6 * ON_POLICY.group_size)
     size = ON_POLICY.group_size
-    assert all(3 * size <= row["rollouts/played"] <= 9 * size for row in rows(tmp_path))
+    assert all(3 * size <= row["rollouts/played"] <= 6 * size for row in rows(tmp_path))
+    played = [t for file in (tmp_path / "rollouts").iterdir() for t in TrajectoryReader(file)]
+    assert len({t.question.id for t in played}) <= 6 < len(setup.questions)
 
 
 def test_a_run_with_a_pool_resumes_exactly(tmp_path: Path) -> None:

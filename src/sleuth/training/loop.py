@@ -162,7 +162,7 @@ class _Stage:
         )
         folder = self.log.folder / "checkpoints" / self.name
         size = algorithm.group_size
-        self.pool = QuestionPool(self.parts.questions, size) if plan.candidates else None
+        self.pool = QuestionPool(self._candidates(), size) if plan.candidates else None
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
         state = TrainingState(policy, optimiser, folder, self._identity(), others=saved)
@@ -281,12 +281,15 @@ class _Stage:
             self.pool.add(groups)
         return groups
 
+    def _candidates(self) -> list[Question]:
+        """The questions that may be drawn: a random choice, since one that was never played may teach nothing."""
+        chosen = shuffled(len(self.parts.questions), "candidates", self.plan.seed)[: self.plan.candidates]
+        return [self.parts.questions[i] for i in chosen]
+
     def _measure(self, pool: QuestionPool) -> None:
-        """Play some questions before the first step, so that the pool knows which ones teach."""
-        plan = self.plan
+        """Play the candidates before the first step, so that the pool knows which ones teach."""
         started = time.monotonic()
-        chosen = shuffled(len(self.parts.questions), "candidates", plan.seed)[: plan.candidates]
-        groups = self._play([self.parts.questions[i] for i in chosen], 0)
+        groups = self._play(pool.questions, 0)
         record = {
             "questions": len(groups),
             "episodes": sum(map(len, groups)),

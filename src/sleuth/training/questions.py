@@ -19,7 +19,7 @@ from sleuth.text import contains
 from sleuth.types import Question, Trajectory
 
 PRIOR = 0.25
-"""Success rate assumed of a question that has not been played, counted as one episode."""
+"""Success rate assumed before a question is played, counted as one episode."""
 MEMORY = 16.0
 """Episodes after which older outcomes have lost most of their weight, because the policy moves."""
 LEAST = 0.05
@@ -52,7 +52,7 @@ class QuestionPool:
 
     def __init__(self, questions: Sequence[Question], group_size: int) -> None:
         """`group_size`: episodes a question, which decides how likely a rate gives a live group."""
-        self._questions = list(questions)
+        self.questions = list(questions)
         self._group_size = group_size
         self.outcomes = [Outcome() for _ in questions]
         self._places = {(q.dataset, q.id): place for place, q in enumerate(questions)}
@@ -65,15 +65,15 @@ class QuestionPool:
         keys = [
             (math.log(rng.random() or 1e-300) / weight, place)
             for place, weight in enumerate(self.weights())
-            if (self._questions[place].dataset, self._questions[place].id) not in left_out
+            if (self.questions[place].dataset, self.questions[place].id) not in left_out
         ]
-        return [self._questions[place] for _, place in sorted(keys, reverse=True)[:count]]
+        return [self.questions[place] for _, place in sorted(keys, reverse=True)[:count]]
 
     def weights(self) -> list[float]:
         """Weight of every question: the chance of a live group, less what guessing would give."""
         live = [
             live_chance(outcome.rate, self._group_size) * (1.0 - guess_chance(question) * outcome.rate)
-            for outcome, question in zip(self.outcomes, self._questions, strict=True)
+            for outcome, question in zip(self.outcomes, self.questions, strict=True)
         ]
         return [max(value, LEAST * max(live)) for value in live]
 
