@@ -353,7 +353,7 @@ def test_real_server_gives_the_local_tokens(tmp_path: Path) -> None:
         )
     try:
         wait_until_open(port, server)
-        compare_with_local(f"openai:http://127.0.0.1:{port}/v1#{tmp_path}", model, TOKENIZER)
+        compare_with_local(f"openai:http://127.0.0.1:{port}/v1#{tmp_path}", model)
     finally:
         server.terminate()
         server.wait(20)
