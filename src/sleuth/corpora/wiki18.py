@@ -14,7 +14,7 @@ from sleuth.files import Cells, check_file, delimited, lines
 from sleuth.types import Passage
 
 _HEADER = ("id", "text", "title")
-_COMPRESSED = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\xfd7": ".xz"}
+_COMPRESSED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ": ".xz"}
 _SOURCE = (
     "get psgs_w100.tsv.gz of DPR (its download script calls it data.wikipedia_split.psgs_w100), "
     "or wiki-18.jsonl.gz from the Hugging Face data set PeterJinGo/wiki-18-corpus of Search-R1"
@@ -28,13 +28,14 @@ def open_wiki18(path: Path) -> Corpus:
     except DataError as error:
         raise DataError(f"{error}; {_SOURCE}") from None
     _, first = next(lines(path), (0, b""))
+    for magic, suffix in _COMPRESSED.items():
+        if first.startswith(magic):  # before anything else, since its bytes may hold two tabs
+            raise DataError(f"{path}: is compressed; give it a name that ends in {suffix}")
     if first.startswith(b"{"):
         return JSONLCorpus(path)
     row = next(delimited(path, "\t"), None)  # not the line, whose end may be an empty title
     if row is not None and len(row.values) == len(_HEADER):
         return DPRCorpus(path)
-    if suffix := _COMPRESSED.get(first[:2]):
-        raise DataError(f"{path}: is compressed; give it a name that ends in {suffix}")
     reason = "holds neither rows of id, text and title nor JSON lines" if first else "is empty"
     raise DataError(f"{path}: {reason}; {_SOURCE}")
 
