@@ -144,7 +144,7 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
             now, then = ([table[key].metrics.get(name) for key in keys] for table in (own, others))
             found[kind][name] = bootstrap_mean(now).to_dict()
             if evaluation is not before:
-                found[kind][name]["gain"] = paired_difference(now, then).to_dict()
+                found[kind][name]["gain"] = paired_difference(then, now).to_dict()
     steps = [row for row in read_lines(folder / "metrics.jsonl") if "reward/total" in row]
     names = (
         "reward/total",
