@@ -164,7 +164,10 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
 def commit() -> str:
     """The commit of the code, with a mark if files were changed since."""
     done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+        ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout.strip()
 

@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +75,19 @@ class ServerProcess(Server):
 
 def launch(arguments: list[str], environment: dict[str, str] | None = None) -> ServerProcess:
     """A server process that has printed its address."""
-    process = subprocess.Popen(
-        [sys.executable, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell that runs the tests in the background has SIGINT ignored, which children inherit.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
-        env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}),
-    )
+    # A shell that runs the tests in the background has SIGINT ignored, which children inherit. A preexec_fn
+    # would run gRPC's handlers of fork in the child, which fail once another test has used gRPC.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | (environment or {}),
+        )
+    finally:
+        signal.signal(signal.SIGINT, ignored)
     assert process.stdout is not None
     line = process.stdout.readline()
     found = re.search(r"(http://\S+)/retrieve", line)
