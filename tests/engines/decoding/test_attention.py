@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from sleuth.engines.decoding.attention import BLOCK, FEW, NAME, grouped, grouped_attention
+from sleuth.engines.decoding.attention import BLOCK, FEW, LONGEST, NAME, grouped, grouped_attention
 
 
 class Module(torch.nn.Module):
@@ -51,18 +51,25 @@ def test_without_a_mask_attention_is_causal_from_the_last_token(
         assert error < (1e-5 if dtype == torch.float32 else 0.02)
 
 
-@pytest.mark.parametrize("option", [{}, {"something_new": 50.0}])
+@pytest.mark.parametrize(
+    ("dtype", "columns", "option"),
+    [
+        (torch.float32, FEW + 1, {}),
+        (torch.bfloat16, LONGEST + 1, {}),
+        (torch.float32, 4, {"something_new": 50.0}),
+    ],
+)
 @pytest.mark.parametrize("before", [0, 3])
-def test_unusual_calls_and_many_float32_columns_are_left_to_transformers(
-    option: dict[str, float], before: int
+def test_what_products_are_slow_or_large_for_is_left_to_transformers(
+    dtype: torch.dtype, columns: int, option: dict[str, float], before: int
 ):
     torch.manual_seed(0)
-    columns = 4 if option else FEW + 1
-    query, key = torch.randn(1, 3, columns, 8), torch.randn(1, 1, columns + before, 8)
-    mask = torch.full((columns, columns + before), torch.finfo(torch.float32).min).triu(before + 1)
+    query = torch.randn(1, 3, columns, 8, dtype=dtype)
+    key = torch.randn(1, 1, columns + before, 8, dtype=dtype)
+    mask = torch.full((columns, columns + before), torch.finfo(dtype).min, dtype=dtype).triu(before + 1)
     ours, _ = grouped_attention(Module(), query, key, key, None, **option)
     theirs, _ = sdpa_attention_forward(Module(), query, key, key, mask[None, None])
-    assert torch.equal(ours, theirs)
+    assert torch.allclose(ours, theirs, atol=1e-6)
 
 
 def test_the_config_is_handed_back():
