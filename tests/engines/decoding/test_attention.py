@@ -60,7 +60,7 @@ def test_without_a_mask_attention_is_causal_from_the_last_token(
     ],
 )
 @pytest.mark.parametrize("before", [0, 3])
-def test_what_products_are_slow_or_large_for_is_left_to_transformers(
+def test_unusual_and_long_calls_and_float32_prefills_are_left_to_transformers(
     dtype: torch.dtype, columns: int, option: dict[str, float], before: int
 ):
     torch.manual_seed(0)
