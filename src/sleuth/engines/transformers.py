@@ -116,13 +116,13 @@ class TransformersEngine(Engine):
     def generate(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
         """Continue every context from plain code; see Engine."""
         turns = [self._turn(request, sampling) for request in requests]
-        self._submit([turn for turn in turns if not turn.stop])
+        waiting = [turn for turn in turns if not turn.stop]  # once: a lane sets `stop` before it is idle
+        self._submit(waiting)
         try:
-            for turn in turns:
-                if not turn.stop:
-                    cast("Future[Completion]", turn.future).result()
+            for turn in waiting:
+                cast("Future[Completion]", turn.future).result()
         except BaseException:
-            for turn in turns:
+            for turn in waiting:
                 turn.cancelled = True
             raise
         return [turn.completion() for turn in turns]

@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -196,6 +198,31 @@ def test_lanes_compute_without_gradients_and_restore_training_mode(
     assert len(modes) > 1
     assert not any(enabled for _, enabled in modes)
     assert engine.model.training
+
+
+def test_a_plain_call_returns_after_its_lanes_have_left_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowFuture(Future[Any]):
+        """A caller that is still busy with one completion while the others are written."""
+
+        def result(self, timeout: float | None = None) -> Any:
+            found = super().result(timeout)
+            time.sleep(0.1)
+            return found
+
+    monkeypatch.setattr("sleuth.engines.decoding.lanes.Future", SlowFuture)
+    engine = TransformersEngine(LLAMA, TOKENIZER, context_length=64)
+    inner = engine._arithmetic
+
+    @contextmanager
+    def slow_to_leave() -> Iterator[None]:
+        with inner():
+            yield
+            time.sleep(0.5)
+
+    monkeypatch.setattr(engine, "_arithmetic", slow_to_leave)
+    completions = engine.generate([Request([5] * 63), Request([5] * 50)], Sampling(10, 1.0))
+    assert [len(completion.tokens) for completion in completions] == [1, 10]
+    assert not any(lane.is_running for lane in engine._lanes.lanes)
 
 
 def test_slow_callers_do_not_delay_decoding(engine: TransformersEngine) -> None:
