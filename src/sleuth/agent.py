@@ -1,19 +1,28 @@
 """Agent: load once, ask questions, get answers with their evidence. The face for notebooks and serving.
 
->>> agent = Agent.load(index="indexes/mine", run="runs/demo")   # doctest: +SKIP
->>> print(agent.ask("Which river is longest?"))                 # doctest: +SKIP
+>>> agent = Agent.load(load_recipe("rag/cpu"), index="indexes/mine")   # doctest: +SKIP
+>>> agent.ask("Which river is longest?")                # doctest: +SKIP
+>>> async for event in agent.stream("Which river is longest?"): # doctest: +SKIP
+...     print(event)
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import Self
 
+from sleuth.citations import Citation, Cited, cite
 from sleuth.engines import open_engine
-from sleuth.engines.base import Engine
+from sleuth.engines.base import Engine, Sampling
+from sleuth.episodes.events import Event
 from sleuth.episodes.limits import Limits
-from sleuth.episodes.world import World
+from sleuth.episodes.record import Record
+from sleuth.episodes.world import GREEDY, World
 from sleuth.errors import ConfigError, DataError, EngineError, RetrievalError
+from sleuth.judges.base import Judge
+from sleuth.judges.lexical import LexicalJudge
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.run import roll_out
@@ -23,14 +32,20 @@ from sleuth.types import Hit, Passage, Question, Trajectory
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, and how it was reached."""
+    """An answer, its citations, and how it was reached."""
 
     trajectory: Trajectory
+    cited: Cited
 
     @property
     def answer(self) -> str | None:
         """The final answer, or None if the agent ended without one."""
         return self.trajectory.answer
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """Quoted sentences; the first is [1] in the text."""
+        return self.cited.citations
 
     @property
     def evidence(self) -> tuple[Hit, ...]:
@@ -51,9 +66,21 @@ class Reply:
         )
 
     def __str__(self) -> str:
-        lines = [self.answer or "(no answer)"]
-        lines += [f"  [{hit.passage.id}] {hit.passage.title}: {hit.passage.text}" for hit in self.evidence]
+        lines = [self.cited.text]
+        lines += [f"  [{c.number}] {c.passage.title} ({c.passage.id}): {c.quote}" for c in self.citations]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The reply in a notebook."""
+        items = "".join(
+            f"<li><b>{escape(c.passage.title)}</b> <code>{escape(c.passage.id)}</code><br>{escape(c.quote)}</li>"
+            for c in self.citations
+        )
+        searches = [action.text for action in self.trajectory.actions if action.kind == "search"]
+        steps = "".join(f"<li>{escape(query)}</li>" for query in searches)
+        asked = f"<details><summary>{len(searches)} searches</summary><ul>{steps}</ul></details>"
+        answer = escape(self.cited.text).replace("\n", "<br>")
+        return f"<p><b>{answer}</b></p><ol>{items}</ol>{asked if searches else ''}"
 
 
 @dataclass(frozen=True)
@@ -63,18 +90,20 @@ class Agent:
     recipe: Recipe
     engine: Engine
     retriever: Retriever
+    judge: Judge = field(default_factory=LexicalJudge)
+    """Decides whether the citations support an answer."""
 
     @classmethod
-    def load(cls, recipe: Recipe, *, index: str = "", model: str = "") -> Self:
+    def load(cls, recipe: Recipe, *, index: str = "", model: str = "", judge: Judge | None = None) -> Self:
         """An agent over an index, if its recipe searches one.
 
-        `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>".
+        `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>". `judge` defaults to words.
         """
         retriever = recipe.retriever.at(index) if index else recipe.retriever
         if retriever.unplaced:
             raise ConfigError(f"{recipe.name} searches an index and none is named: --index DIR")
         retriever.open()  # reports a missing or damaged index before a model is loaded
-        return cls(recipe, open_engine(model or recipe.scale.model), retriever)
+        return cls(recipe, open_engine(model or recipe.scale.model), retriever, judge or LexicalJudge())
 
     def ask(self, question: str, passages: Sequence[Passage] = ()) -> Reply:
         """Answer one question greedily; `passages` come with it, for recipes that read given ones.
@@ -86,15 +115,44 @@ class Agent:
 
     def ask_all(self, questions: Sequence[str], passages: Sequence[Passage] = ()) -> list[Reply]:
         """Answer several questions side by side, all with the same given passages."""
-        if any(not question.strip() for question in questions):
-            raise DataError("the question is empty")
-        world = World(self.recipe.protocol, self.engine, self.retriever, Limits.of(self.recipe.scale))
-        groups = roll_out([asked(text, passages, i) for i, text in enumerate(questions)], world)
-        return [Reply(_served(trajectory)) for (trajectory,) in groups]
+        named = [asked(text, passages, i) for i, text in enumerate(questions)]
+        groups = roll_out(named, self.world())
+        return [Reply(_served(trajectory), cite(trajectory, self.judge)) for (trajectory,) in groups]
+
+    async def stream(
+        self, question: str, passages: Sequence[Passage] = (), *, sampling: Sampling = GREEDY, seed: int = 0
+    ) -> AsyncIterator[Event | Reply]:
+        """The events of one episode as they happen, and the Reply as the last. Raises what `ask` raises.
+
+        Closing the iterator ends the episode and frees its place in the engine's batch.
+        """
+        world = replace(self.world(), sampling=sampling)
+        record = world.record(asked(question, passages), seed=seed)
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        record.watch = events.put_nowait
+        playing = asyncio.ensure_future(self._reply(world, record))
+        playing.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            yield playing.result()
+        finally:
+            playing.cancel()
+            await asyncio.gather(playing, return_exceptions=True)
+
+    def world(self) -> World:
+        """World of the agent's episodes, decoding greedily."""
+        return World(self.recipe.protocol, self.engine, self.retriever, Limits.of(self.recipe.scale))
+
+    async def _reply(self, world: World, record: Record) -> Reply:
+        trajectory = _served(await world.finish(record))
+        return Reply(trajectory, await asyncio.to_thread(cite, trajectory, self.judge))
 
 
 def asked(text: str, passages: Sequence[Passage] = (), number: int = 0) -> Question:
-    """A question of which nothing is known but its text and the passages given with it."""
+    """A question of which only its text and the passages given with it are known. DataError if it is empty."""
+    if not text.strip():
+        raise DataError("the question is empty")
     return Question(f"ask-{number}", text.strip(), (), tuple(passages))
 
 

@@ -22,6 +22,7 @@ VERBS = {
     "index": ("retrieval", "build a search index from files, folders or a data set"),
     "search": ("retrieval", "search an index"),
     "ask": ("runs", "answer one question from an index, with the evidence"),
+    "chat": ("runs", "answer questions typed in the terminal, with the evidence"),
     "train": ("runs", "train a recipe"),
     "eval": ("runs", "evaluate a recipe or a finished run on a whole question file"),
     "compare": ("results", "compare evaluated runs question by question"),

@@ -2,8 +2,8 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple, Protocol
 
 from msgspec import Meta
@@ -42,6 +42,8 @@ class Request:
     """Fixes this sample whatever else is in the batch and in whatever order."""
     messages: tuple[Message, ...] = ()
     """The same context as chat turns, for endpoints that accept nothing else."""
+    on_text: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    """Called with each piece of text as it is written, in any thread, where the engine can."""
 
 
 @dataclass(frozen=True, slots=True)

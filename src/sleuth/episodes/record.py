@@ -4,13 +4,16 @@ Invariant: tokens are appended once, as fed or as sampled; nothing is ever decod
 again, and only policy segments are read for actions.
 """
 
+import asyncio
 import hashlib
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
+from sleuth.episodes.events import Found, Searching, Watch, Writing, Written, ignore
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.passages import neutral_hit
 from sleuth.episodes.tags import find_tags
@@ -64,6 +67,8 @@ class Record:
     """See Trajectory.fork."""
     ending: Ending | None = None
     fault: str = ""
+    watch: Watch = ignore
+    """Receives events as they happen."""
 
     @property
     def is_new(self) -> bool:
@@ -94,7 +99,8 @@ class Record:
     async def sample(self, stops: Sequence[str] = ()) -> Completion:
         """Let the model write the next turn, and append it. Raises RolloutError if the request was refused."""
         sampling = replace(self.sampling, stop=tuple(stops), max_new_tokens=self.limits.max_new_tokens)
-        request = Request(self.tokens, derive_seed(self.seed, len(self.turns)), tuple(self.messages))
+        on_text = None if self.watch is ignore else self._pieces()
+        request = Request(self.tokens, derive_seed(self.seed, len(self.turns)), tuple(self.messages), on_text)
         completion = await self.engine.sample(request, sampling)
         if completion.fault:
             raise RolloutError(completion.fault)
@@ -102,12 +108,17 @@ class Record:
         written = (completion.text, completion.tokens, completion.logprobs, completion.ends, completion.stop)
         self.segments.append(Segment("policy", *written))
         found = find_tags(completion.text, self.tags)
-        self.fields.extend(Field(tag.name, tag.body, index, tag.start, tag.end) for tag in found)
+        fields = [Field(tag.name, tag.body, index, tag.start, tag.end) for tag in found]
+        self.fields.extend(fields)
+        self.watch(Written(completion.text, tuple(fields)))
         return completion
 
     async def search(self, query: str, retriever: Retriever | None = None) -> list[Hit]:
         """Passages for a query, from this episode's retriever or another; see Retriever.find."""
-        return await (retriever or self.retriever).find(query, self.limits.top_k)
+        self.watch(Searching(query))
+        hits = await (retriever or self.retriever).find(query, self.limits.top_k)
+        self.watch(Found(query, tuple(hits)))
+        return hits
 
     def prompt(self, hits: Sequence[Hit], write: PromptWriter) -> None:
         """Open a context, dropping passages from the end until a whole turn fits after it.
@@ -144,6 +155,7 @@ class Record:
             decision = Decision("invalid", NOTHING_TO_DROP)
         index = max(i for i, s in enumerate(self.segments) if s.author == "policy")
         self.actions.append(Action(decision.kind, decision.text, index))
+        self.watch(self.actions[-1])
         if decision.kind in ("answer", "refuse"):
             self.ending = "answered" if decision.kind == "answer" else "refused"
         elif self.segments[index].stop == "context":
@@ -218,6 +230,18 @@ class Record:
         searches = [action.segment for action in self.actions if action.kind == "search"]
         first = [segments[0].hits] if segments[0].hits else []
         self.shown = [*first, *(() if segments[s].until >= 0 else segments[s + 1].hits for s in searches)]
+
+    def _pieces(self) -> Callable[[str], None]:
+        """A function that passes pieces of text from any thread to `watch`, in order."""
+        loop, owner = asyncio.get_running_loop(), threading.get_ident()
+
+        def piece(text: str) -> None:
+            if threading.get_ident() == owner:
+                self.watch(Writing(text))
+            else:
+                loop.call_soon_threadsafe(self.watch, Writing(text))
+
+        return piece
 
     def _backtrack(self) -> bool:
         """Drop the last search and its results from the context; False if there is nothing to drop."""

@@ -28,8 +28,7 @@ class LexicalJudge(Judge):
 
 
 def _coverage(premise: str, hypothesis: str) -> float:
-    text, claim = set(_words(premise)), _words(hypothesis)
-    content = [word for word in claim if word not in _IGNORED]
+    text, claim, content = set(words(premise)), words(hypothesis), content_words(hypothesis)
     if not content:
         return 0.0
     share = sum(word in text for word in content) / len(content)
@@ -37,7 +36,12 @@ def _coverage(premise: str, hypothesis: str) -> float:
     return share / 2 if is_one_sided else share
 
 
-def _words(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
+    """The words of a text in the form that the judge compares, without function words and negations."""
+    return [word for word in words(text) if word not in _IGNORED]
+
+
+def words(text: str) -> list[str]:
     """Lower-case words without accents and without a plural or verb -s."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     words = re.findall(r"[^\W_]+", plain.replace("n't", " not"))

@@ -1,3 +1,4 @@
+import io
 import json
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def passages(tmp_path: Path) -> str:
     ("arguments", "message"),
     [
         (["--recipe", "search-r1/cpu"], "search-r1/cpu searches an index and none is named: --index DIR"),
-        ([], "eval-rar/cpu searches an index"),
+        ([], "rag/paper searches an index"),
         (["--recipe", "arena/cpu"], "--passages SRC"),
         (["--recipe", "arena/cpu", "--index", "somewhere"], "--set retriever=bm25 --index DIR"),
         (["--recipe", "eviomni/read"], "set retriever.path"),
@@ -42,7 +43,8 @@ def test_no_retrieval_needs_no_index(tiny_model: Path, capsys: Capture):
     asked = ["ask", "Who wrote Emma?", "--recipe", "direct/cpu", "--model", str(tiny_model), "--json"]
     assert main([*asked, "--set", "scale.max_new_tokens=4"]) == 0
     reply = json.loads(capsys.readouterr().out)
-    assert set(reply) == {"answer", "evidence", "steps", "valid", "ending"}
+    assert {"answer", "text", "status", "citations", "evidence", "steps", "valid", "ending"} == set(reply)
+    assert reply["status"] in ("unsupported", "not_found")
     assert reply["evidence"] == []
 
 
@@ -52,3 +54,36 @@ def test_passages_are_given_with_the_question(tiny_model: Path, passages: str, c
     assert main([*asked, *small, "--model", str(tiny_model)]) == 0
     reply = json.loads(capsys.readouterr().out)
     assert [passage["id"] for passage in reply["evidence"]] == ["p1", "p2"]
+
+
+@pytest.fixture
+def index(tmp_path: Path, passages: str) -> str:
+    assert main(["index", passages, "-o", str(tmp_path / "idx"), "--json"]) == 0
+    return str(tmp_path / "idx")
+
+
+def test_chat_answers_every_line_and_shows_its_searches(
+    tiny_model: Path, index: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+):
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", io.StringIO("Who wrote Emma?\nIs tea a drink?\n\nnever asked\n"))
+    small = ["--set", "scale.max_new_tokens=4", "--set", "scale.max_context=1000"]
+    assert main(["chat", index, "--model", str(tiny_model), *small]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("searching: Who wrote Emma?") < shown.index("found: Emma")
+    assert "searching: Is tea a drink?" in shown
+    assert "never asked" not in shown
+
+
+def test_chat_reports_a_missing_index_in_one_line(capsys: Capture):
+    assert main(["chat", "nowhere"]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_an_unknown_judge_is_reported_before_the_model_is_loaded(index: str, capsys: Capture):
+    capsys.readouterr()
+    asked = ["ask", "Who wrote Emma?", "--index", index, "--model", "no/such", "--judge", "small"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLEUTH_CACHE", "/nonexistent")
+        assert main(asked) == 1
+    assert "sleuth judge train" in capsys.readouterr().err

@@ -1,7 +1,6 @@
-"""sleuth ask: one question, its answer, and the passages it rests on."""
+"""sleuth ask: one question, its answer, and the sentences that support it."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -9,6 +8,7 @@ from rich.text import Text
 
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import as_written, print_json, warn
+from sleuth.cli.runs.asking import add_arguments, chosen_recipe, open_agent
 from sleuth.errors import ConfigError, RetrievalError
 from sleuth.types import Passage
 
@@ -20,33 +20,31 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("question")
     add_shared(parser, "--index")
-    parser.add_argument(
-        "--passages", metavar="SRC", help="its passages: a .jsonl file, a document or a folder"
-    )
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument("--run", type=Path, metavar="RUN", help="a run folder with a trained model")
-    add_shared(source, "--model")
-    add_shared(parser, "--recipe", help="recipe to follow (default: the run's, else eval-rar/cpu)")
-    add_shared(parser, "--set", "--json")
+    given = "passages of the question: a .jsonl file, a document or a folder"
+    parser.add_argument("--passages", metavar="SRC", help=given)
+    add_arguments(parser)
+    add_shared(parser, "--json")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from sleuth.agent import Agent, run_model
-    from sleuth.recipes import load_recipe
-
-    spec = arguments.recipe or (str(arguments.run) if arguments.run else "eval-rar/cpu")
-    recipe = load_recipe(spec).with_settings(arguments.set)
-    model = str(run_model(arguments.run)) if arguments.run else arguments.model
+    """Answer and show the steps."""
+    recipe = chosen_recipe(arguments, arguments.index)
     passages = _given(recipe, arguments.question, arguments.passages)
-    reply = Agent.load(recipe, index=arguments.index, model=model).ask(arguments.question, passages)
+    reply = open_agent(arguments, recipe, arguments.index).ask(arguments.question, passages)
     if not arguments.json:
-        _show(reply)
+        show(reply)
         return 0
     trajectory = reply.trajectory
     evidence = [hit.passage for hit in reply.evidence]
     print_json(
         {
             "answer": reply.answer,
+            "text": reply.cited.text,
+            "status": reply.cited.status,
+            "citations": [
+                {"number": c.number, "id": c.passage.id, "title": c.passage.title, "quote": c.quote}
+                for c in reply.citations
+            ],
             "evidence": [{"id": p.id, "title": p.title, "text": p.text} for p in evidence],
             "steps": [{"kind": a.kind, "text": a.text} for a in trajectory.actions],
             "valid": not trajectory.malformed,
@@ -72,14 +70,26 @@ def _given(recipe: "Recipe", question: str, source: str | None) -> list[Passage]
     return passages
 
 
-def _show(reply: "Reply") -> None:
+def show(reply: "Reply", *, steps: bool = True) -> None:
+    """Print the answer, the sentences it cites, and the steps."""
+    from sleuth.citations import UNSUPPORTED
+
     console = Console()
-    console.print(as_written(reply.answer or "no answer", "bold"))
-    if reply.evidence:
-        console.print("\nEvidence")
-    for passage in (hit.passage for hit in reply.evidence):
-        name, text = as_written(f"  [{passage.id}] ", "cyan"), as_written(f": {passage.text}")
-        console.print(Text.assemble(name, as_written(passage.title, "bold"), text))
-    console.print("\nSteps")
-    for number, action in enumerate(reply.trajectory.actions, 1):
-        console.print(as_written(f"  {number}. {action.kind}: {action.text}"))
+    console.print(as_written(reply.cited.text.removesuffix(f"\n\n{UNSUPPORTED}"), "bold"))
+    if reply.cited.status == "unsupported":
+        console.print(as_written(UNSUPPORTED, "bold red"))
+    if reply.cited.status == "unchecked":
+        console.print(as_written("Unchecked: the judge gave no verdict.", "yellow"))
+    if reply.citations:
+        console.print("\nNearest passages" if reply.cited.status == "unsupported" else "\nEvidence")
+    for citation in reply.citations:
+        number, title = (
+            as_written(f"  [{citation.number}] ", "cyan"),
+            as_written(citation.passage.title, "bold"),
+        )
+        rest = as_written(f" ({citation.passage.id}): “{citation.quote}”")
+        console.print(Text.assemble(number, title, rest))
+    if steps:
+        console.print("\nSteps")
+        for number, action in enumerate(reply.trajectory.actions, 1):
+            console.print(as_written(f"  {number}. {action.kind}: {action.text}"))

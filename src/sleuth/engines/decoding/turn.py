@@ -105,6 +105,7 @@ class Turn:
         self.lookup = Lookup(self.context)
         self._eos = eos
         self._stream = TextStream(decode, sampling.stop)
+        self._on_text = request.on_text
         self._logprobs: list[float] = []
         # Drawn at once, so that no sample depends on how many others are drawn in its batch.
         self._draws = uniforms(self.seed, self.limit) if sampling.temperature else None
@@ -139,7 +140,10 @@ class Turn:
         """Add the next token; sets `stop` if it ends the turn."""
         self._logprobs.append(logprob)
         self.lookup.push(token)
+        before = len(self._stream.text)
         stopped = self._stream.push(token)
+        if self._on_text and len(self._stream.text) > before:
+            self._on_text(self._stream.text[before:])
         if token in self._eos:
             self.stop = "eos"
         elif stopped:
