@@ -7,7 +7,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -121,7 +121,7 @@ class Agent:
 
     async def stream(
         self, question: str, passages: Sequence[Passage] = (), *, sampling: Sampling = GREEDY, seed: int = 0
-    ) -> AsyncIterator[Event | Reply]:
+    ) -> AsyncGenerator[Event | Reply, None]:
         """The events of one episode as they happen, and the Reply as the last. Raises what `ask` raises.
 
         Closing the iterator ends the episode and frees its place in the engine's batch.

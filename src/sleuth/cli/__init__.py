@@ -31,6 +31,16 @@ VERBS = {
     "reward": ("results", "score transcripts written elsewhere with a recipe's reward"),
     "robustness": ("runs", "evaluate under noise, paraphrase, missing or contradicting evidence, as a curve"),
     "score": ("results", "score a file of predictions by a data set's official rules"),
+    "serve": ("service", "serve agents over an OpenAI-compatible API, with a web page"),
+    "show": (
+        "service",
+        "show a run and its episodes in the browser, live while it trains, or as one HTML file",
+    ),
+    "feedback": (
+        "service",
+        "export people's verdicts on served answers as training questions or preference pairs",
+    ),
+    "synth": ("service", "write training questions over documents, checked, without labels"),
     "serve-retriever": ("retrieval", "serve an index to search agents, over HTTP or MCP"),
 }
 """Verb → its room and one line of help; the module is sleuth.cli.<room>.<verb>_, with "_" for "-"."""

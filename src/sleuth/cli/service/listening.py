@@ -1,0 +1,45 @@
+"""Address and token of the verbs that serve a page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sleuth.cli.output import warn
+from sleuth.errors import ConfigError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+TOKEN_VARIABLE = "SLEUTH_TOKEN"
+_LOCAL = {"127.0.0.1", "::1", "localhost"}
+
+
+def add_arguments(parser: argparse.ArgumentParser, port: int) -> None:
+    """Host, port, token."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=port, help=f"default {port}; 0 chooses a free port")
+    parser.add_argument("--token", help=f"bearer token clients must send (default: ${TOKEN_VARIABLE})")
+
+
+def token_of(arguments: argparse.Namespace) -> str:
+    """The token; "" for none. Warns if others can reach a server without one."""
+    if arguments.token == "":
+        raise ConfigError("--token is empty; leave it out to require none")
+    token: str = arguments.token or os.environ.get(TOKEN_VARIABLE, "")
+    if not token and arguments.host not in _LOCAL:
+        warn(f"anybody who reaches {arguments.host} can use this server: no token is required")
+    return token
+
+
+def serve(arguments: argparse.Namespace, factory: Callable[[], Starlette], what: str) -> None:
+    """Serve an application until a signal; prints its address as soon as it listens."""
+    import uvicorn
+
+    from sleuth.serving.server import address, config, listen
+
+    listening = listen(arguments.host, arguments.port)
+    print(f"{what} at {address(listening)}", flush=True)
+    uvicorn.Server(config(factory)).run(sockets=[listening])

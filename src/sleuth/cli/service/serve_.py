@@ -1,0 +1,123 @@
+"""sleuth serve: trained runs, or any model with every recipe, over an OpenAI-compatible API and a web page."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sleuth.cli.arguments import add_shared
+from sleuth.cli.service import listening
+from sleuth.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sleuth.agent import Agent
+    from sleuth.recipe import Recipe
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="run folders with trained models")
+    add_shared(parser, "--model", "--index", "--set")
+    recipe = "serve --model with this recipe; several times for several (default: every recipe, rag first)"
+    parser.add_argument("--recipe", action="append", default=[], metavar="NAME", help=recipe)
+    judge = (
+        "checks answers against their citations: lexical (default), small, openai:<url>#<model>, a classifier"
+    )
+    parser.add_argument("--judge", default="lexical", metavar="NAME", help=judge)
+    store = "folder for answered questions and feedback (default: RUN/served, or served)"
+    parser.add_argument("--store", type=Path, metavar="DIR", help=store)
+    listening.add_arguments(parser, 8080)
+    limits = parser.add_argument_group("limits")
+    for option, kind, text in (
+        ("--max-running", int, "episodes at a time (default 16)"),
+        ("--max-waiting", int, "waiting requests beyond which a request gets 429 (default 1000)"),
+        ("--timeout-s", float, "seconds until a request gets 503 (default 300)"),
+        ("--max-body-bytes", int, "largest request (default 1 MiB)"),
+    ):
+        limits.add_argument(option, type=kind, metavar="N", help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        _serve(arguments)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"serving needs {error.name}: pip install '.[serve]' in the Sleuth checkout"
+        ) from error
+    return 0
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    from sleuth.service.app import build_app
+    from sleuth.service.desk import Desk
+    from sleuth.service.episodes import Episodes
+    from sleuth.service.limits import Limits
+    from sleuth.service.run_folder import RunFolder
+    from sleuth.service.store import Store, episodes_file
+    from sleuth.service.viewer import Viewer
+
+    given = {
+        name: getattr(arguments, name)
+        for name in ("max_running", "max_waiting", "timeout_s", "max_body_bytes")
+    }
+    token = listening.token_of(arguments)
+    limits = Limits(token=token, **{name: value for name, value in given.items() if value is not None})
+    agents = open_agents(arguments)
+    folder = arguments.store or (arguments.runs[0] / "served" if arguments.runs else Path("served"))
+    store = Store(folder)
+    runs = [RunFolder(path) for path in arguments.runs]
+    sources = {"served": Episodes(lambda: [episodes_file(folder)])}
+    for each in runs:
+        sources |= {
+            name: found
+            for name, found in each.sources(f"{each.name}/").items()
+            if not name.endswith("/served")
+        }
+    viewer = Viewer(runs, sources, list(agents))
+    what = f"serving {', '.join(agents)}; answers are stored in {folder}"
+    try:
+        listening.serve(arguments, lambda: build_app(Desk(agents, limits), store, viewer), what)
+    finally:
+        store.close()
+
+
+def open_agents(arguments: argparse.Namespace) -> dict[str, Agent]:
+    """The agents by name: runs by their folder's name, a model's recipes by theirs. Models are loaded once."""
+    from sleuth.agent import Agent, run_model
+    from sleuth.engines import open_engine
+    from sleuth.judges import open_judge
+    from sleuth.recipes import RECIPES, load_recipe
+
+    if arguments.recipe and arguments.runs and not arguments.model:
+        raise ConfigError("--recipe goes with --model; a RUN has its own recipe")
+    judge = open_judge(arguments.judge)
+    judge.open()
+    agents: dict[str, Agent] = {}
+    for path in arguments.runs:
+        recipe = load_recipe(str(path)).with_settings(arguments.set)
+        name = path.resolve().name
+        if name in agents:
+            raise ConfigError(f"two runs are called {name!r}; serve them one by one")
+        agents[name] = Agent.load(recipe, index=arguments.index, model=str(run_model(path)), judge=judge)
+    if not arguments.runs or arguments.model:
+        names = arguments.recipe or ["rag", *(name for name in RECIPES if name != "rag")]
+        recipes = {name: _recipe(arguments, name) for name in names}
+        engine = open_engine(arguments.model or next(iter(recipes.values())).scale.model)
+        agents |= {name: Agent(recipe, engine, recipe.retriever, judge) for name, recipe in recipes.items()}
+    return agents
+
+
+def _recipe(arguments: argparse.Namespace, name: str) -> Recipe:
+    """A recipe for a model that it has not trained, over all that the index holds if it searches."""
+    from sleuth.recipes import load_recipe
+    from sleuth.retrievers.none import NoRetriever
+    from sleuth.retrievers.opening import open_retriever
+
+    is_whole = "/" in name or Path(name).exists()
+    recipe = load_recipe(name if is_whole or arguments.model else f"{name}/cpu")
+    if not isinstance(recipe.retriever, NoRetriever):
+        if not arguments.index:
+            raise ConfigError(f"{recipe.name} searches an index and none is named: --index DIR")
+        recipe = replace(recipe, retriever=open_retriever(arguments.index))
+    return recipe.with_settings(arguments.set)

@@ -1,0 +1,52 @@
+"""sleuth show: runs, their curves and their episodes, in the browser or as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sleuth.cli.service import listening
+from sleuth.errors import ConfigError
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders; several are compared")
+    page = "write the page with its curves and episodes as one file instead of serving it"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=page)
+    most = "most episodes of the file, of each source the last ones (default 200)"
+    parser.add_argument("--episodes", type=int, default=200, metavar="N", help=most)
+    listening.add_arguments(parser, 8081)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        _show(arguments)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"showing a run needs {error.name}: pip install '.[serve]' in the Sleuth checkout"
+        ) from error
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> None:
+    from sleuth.service.app import build_viewer_app
+    from sleuth.service.page import write_page
+    from sleuth.service.run_folder import RunFolder
+    from sleuth.service.viewer import Viewer
+
+    runs = [RunFolder(path) for path in arguments.runs]
+    names = [each.name for each in runs]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in arguments.runs]
+    sources = {}
+    for name, each in zip(names, runs, strict=True):
+        sources |= each.sources(f"{name}/")
+    viewer = Viewer(runs, sources)
+    if arguments.html:
+        if arguments.episodes < 0:
+            raise ConfigError(f"--episodes must not be negative, not {arguments.episodes}")
+        write_page(arguments.html, viewer, arguments.episodes)
+        print(f"page: {arguments.html}")
+        return
+    token = listening.token_of(arguments)
+    listening.serve(arguments, lambda: build_viewer_app(viewer, token), f"showing {', '.join(names)}")

@@ -1,0 +1,229 @@
+"""Routes: Chat Completions, Responses, models, feedback, health, metrics, and the web page with what it reads.
+
+Every request is checked before its response starts. A client that leaves ends its episode.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from sleuth.agent import Reply
+from sleuth.episodes.events import Event
+from sleuth.errors import DataError, SleuthError
+from sleuth.service import chat, wire
+from sleuth.service.desk import Desk
+from sleuth.service.responses import Writer
+from sleuth.service.store import Feedback, Store
+from sleuth.service.viewer import OPEN_PATHS, Viewer
+from sleuth.serving.metrics import CountRequests, show_metrics
+from sleuth.serving.middleware import BearerToken, BodyLimit
+from sleuth.serving.replies import RequestError, json_response
+
+PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/models", "/health", "/metrics", "/feedback")
+Events = AsyncGenerator[Event | Reply, None]
+
+
+def build_app(desk: Desk, store: Store, viewer: Viewer) -> Starlette:
+    """The application of `sleuth serve`."""
+    service = Service(desk, store)
+    routes = [
+        Route("/v1/chat/completions", service.chat, methods=["POST"]),
+        Route("/v1/responses", service.responses, methods=["POST"]),
+        Route("/v1/models", service.models, methods=["GET"]),
+        Route("/v1/models/{name:path}", service.model, methods=["GET"]),
+        Route("/feedback", service.feedback, methods=["POST"]),
+        Route("/health", _healthy, methods=["GET"]),
+        Route("/metrics", show_metrics),
+    ]
+    return _application([*routes, *viewer.routes], desk.limits.token, desk.limits.max_body_bytes)
+
+
+def build_viewer_app(viewer: Viewer, token: str = "") -> Starlette:
+    """The application of `sleuth show`."""
+    return _application([Route("/health", _healthy, methods=["GET"]), *viewer.routes], token, 1 << 20)
+
+
+def _application(routes: list[BaseRoute], token: str, max_body_bytes: int) -> Starlette:
+    app = Starlette(
+        routes=routes,
+        middleware=[
+            Middleware(CountRequests, PATHS),
+            *([Middleware(BearerToken, token, ("/health", *OPEN_PATHS))] if token else []),
+            Middleware(BodyLimit, max_body_bytes),
+        ],
+        exception_handlers=dict.fromkeys((RequestError, SleuthError, HTTPException, Exception), on_error),
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+async def _healthy(_: Request) -> Response:
+    return json_response(b'{"status":"ready"}')
+
+
+class Service:
+    """Handlers of the endpoints that answer questions."""
+
+    def __init__(self, desk: Desk, store: Store) -> None:
+        self._desk, self._store = desk, store
+
+    async def models(self, _: Request) -> Response:
+        """Every agent by name."""
+        return _json({"object": "list", "data": [self._model(name) for name in self._desk.agents]})
+
+    async def model(self, request: Request) -> Response:
+        """One agent."""
+        name = request.path_params["name"]
+        if name not in self._desk.agents:
+            raise RequestError(404, f"unknown model {name!r}")
+        return _json(self._model(name))
+
+    async def chat(self, request: Request) -> Response:
+        """POST /v1/chat/completions."""
+        asked = wire.read(await request.body(), wire.ChatRequest)
+        name, created, events = self._begin(asked)
+        if asked.stream:
+            return _stream(
+                chat.chunks(events, name, asked, created), events, lambda e: wire.sse({"error": e})
+            )
+        return _json(chat.completion(await _answered(request, events), name, asked, created))
+
+    async def responses(self, request: Request) -> Response:
+        """POST /v1/responses."""
+        asked = wire.read(await request.body(), wire.ResponsesRequest)
+        name, created, events = self._begin(asked)
+        writer = Writer(name, asked, created)
+        if asked.stream:
+            return _stream(writer.stream(events), events, writer.failed)
+        written = _written(writer, events)
+        return _json(writer.whole(await _answered(request, written)))
+
+    async def feedback(self, request: Request) -> Response:
+        """POST /feedback: a thumb, and a correction if there is one."""
+        try:
+            given = msgspec.json.decode(await request.body(), type=Feedback)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise RequestError(400, f"the feedback cannot be read: {error}") from error
+        self._store.judge(msgspec.structs.replace(given, episode=given.episode.rpartition("_")[2]))
+        return _json({"stored": True})
+
+    def _begin(self, asked: wire.Asked) -> tuple[str, int, Events]:
+        """Name, time and events of a new episode, which is stored when it ends."""
+        agent, name = self._desk.agent(asked), uuid.uuid4().hex
+
+        async def stored() -> Events:
+            async with aclosing(self._desk.play(agent, asked)) as events:
+                async for event in events:
+                    if isinstance(event, Reply):
+                        self._store.add(name, asked.model, event.trajectory)
+                    yield event
+
+        return name, int(time.time()), stored()
+
+    def _model(self, name: str) -> dict[str, Any]:
+        recipe = self._desk.agents[name].recipe
+        about = {"id": name, "object": "model", "created": self._desk.began, "owned_by": "sleuth"}
+        return about | {"recipe": recipe.name, "description": recipe.source}
+
+
+def _stream(
+    lines: AsyncIterator[bytes], events: Events, on_failure: Callable[[dict[str, Any]], bytes]
+) -> Response:
+    """A response of server-sent events; an error after its start becomes its last event."""
+
+    async def body() -> AsyncIterator[bytes]:
+        async with aclosing(events):
+            try:
+                async for line in lines:
+                    yield line
+            except (RequestError, SleuthError) as error:
+                yield on_failure(wire.openai_error(str(error), _status(error)))
+
+    return StreamingResponse(
+        body(),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _written(writer: Writer, events: Events) -> Events:
+    """The events, after the writer has taken each."""
+    async with aclosing(events):
+        async for event in events:
+            writer.events_of(event)
+            yield event
+
+
+async def _answered(request: Request, events: Events) -> Reply:
+    """The Reply of an episode, which ends early if the client leaves."""
+
+    async def last() -> Reply:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Reply):
+                    return event
+        raise DataError("the episode ended without a reply")
+
+    return await _while_connected(request, last())
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Reply]) -> Reply:
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(gone())
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise RequestError(499, "the client has left")
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """One JSON object for any error. The traceback of a crash goes to the log only."""
+    match error:
+        case HTTPException(status_code=404):
+            reason = f"no such route; there are {', '.join(PATHS)} and the page at /"
+        case HTTPException():
+            reason = f"{request.method} is not allowed here"
+        case RequestError() | SleuthError():
+            reason = str(error)
+        case _:
+            reason = "internal error; the traceback is in the server's log"
+    status = _status(error)
+    headers = {"Retry-After": "1"} if status == 429 else None
+    return json_response(msgspec.json.encode({"error": wire.openai_error(reason, status)}), status, headers)
+
+
+def _status(error: Exception) -> int:
+    match error:
+        case RequestError(status=status) | HTTPException(status_code=status):
+            return int(status)
+        case DataError():
+            return 400
+        case SleuthError():
+            return 503
+        case _:
+            return 500
+
+
+def _json(value: Any) -> Response:
+    return json_response(msgspec.json.encode(value))

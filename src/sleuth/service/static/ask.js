@@ -1,0 +1,198 @@
+// Ask: questions to one or two agents, and everything they do, as it happens.
+import { alertBox, el, marked, newId, select } from "./dom.js";
+import { send } from "./source.js";
+
+const STATUS = {
+  supported: ["good", "Supported by the documents"],
+  unsupported: ["bad", "Unsupported: the documents do not show this"],
+  not_found: ["warn", "Not in these documents"],
+  unchecked: ["warn", "Not checked: the judge gave no verdict"],
+};
+
+export function askView(models) {
+  const question = el("textarea", { id: "question", required: true, maxLength: 8000 });
+  const first = select("model", models.map((name) => [name, name]), models[0]);
+  const second = select("other", [["", "nothing"], ...models.map((name) => [name, name])], "");
+  const button = el("button", { class: "main", type: "submit" }, "Ask");
+  const stop = el("button", { type: "button", disabled: true }, "Stop");
+  const results = el("div", { class: "columns" });
+  const live = el("div", { class: "hidden", role: "status" });
+  let running = null;
+  stop.addEventListener("click", () => running && running.abort());
+
+  async function ask(event) {
+    event.preventDefault();
+    if (running || !question.value.trim()) return;
+    running = new AbortController();
+    button.disabled = true;
+    stop.disabled = false;
+    live.textContent = "Searching";
+    const names = [...new Set([first.value, second.value])].filter(Boolean);
+    results.replaceChildren();
+    await Promise.all(names.map((name) => oneAnswer(name, question.value, results, running.signal, live)));
+    running = null;
+    button.disabled = false;
+    stop.disabled = true;
+  }
+
+  question.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey) ask(event);
+  });
+  const form = el(
+    "form", { onsubmit: ask },
+    el("label", { htmlFor: "question" }, "Your question"), question,
+    el("div", { class: "bar" },
+      el("label", { htmlFor: "model" }, "Method"), first,
+      el("label", { htmlFor: "other" }, "Compare with"), second, button, stop),
+  );
+  return el("section", { "aria-label": "Ask" }, form, live, results);
+}
+
+async function oneAnswer(model, question, results, signal, live) {
+  const steps = el("ol", { class: "steps" });
+  const answer = el("div", {});
+  const title = newId("method");
+  const card = el("article", { class: "card", "aria-labelledby": title }, el("h2", { id: title }, model), steps, answer);
+  results.append(card);
+  const show = { items: new Map(), steps, answer, live, isDone: false };
+  const retry = () => {
+    card.remove();
+    oneAnswer(model, question, results, new AbortController().signal, live);
+  };
+  try {
+    const body = JSON.stringify({ model, input: question, stream: true });
+    const response = await send("/v1/responses", { method: "POST", body, signal, headers: { "Content-Type": "application/json" } });
+    for await (const event of eventsOf(response.body)) onEvent(event, show);
+    if (!show.isDone) throw new Error("The connection broke before the answer was complete.");
+  } catch (error) {
+    const message = error.name === "AbortError" ? "Stopped." : error.name === "TypeError" ? "The connection to the server broke." : error.message;
+    answer.replaceChildren(alertBox(message, retry));
+  }
+}
+
+// Server-sent events of a response body.
+async function* eventsOf(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const line = block.split("\n").find((each) => each.startsWith("data: "));
+      if (line) yield JSON.parse(line.slice(6));
+    }
+  }
+}
+
+function onEvent(event, show) {
+  switch (event.type) {
+    case "response.output_item.added": return begin(event.item, show);
+    case "response.reasoning_text.delta": return show.items.get(event.item_id).raw.append(event.delta);
+    case "response.output_text.delta": return show.items.get(event.item_id).text.append(event.delta);
+    case "response.output_item.done": return finish(event.item, show);
+    case "response.completed":
+      show.isDone = true;
+      return complete(event.response, show);
+    case "response.failed": throw new Error(event.response.error.message);
+    case undefined: if (event.error) throw new Error(event.error.message);
+  }
+}
+
+function begin(item, show) {
+  if (item.type === "message") {
+    const text = el("p", { class: "answer" });
+    show.answer.replaceChildren(text);
+    show.items.set(item.id, { text });
+    return;
+  }
+  const isSearch = item.type === "file_search_call";
+  const head = el("p", { class: "text busy" }, isSearch ? `Searching: ${item.queries.join("; ")}` : "Writing …");
+  const raw = el("p", { class: "text soft" });
+  const step = el("li", { class: isSearch ? "search" : "turn" }, head, raw);
+  show.items.set(item.id, { head, raw, step });
+  show.steps.append(step);
+  if (isSearch) show.live.textContent = `Searching: ${item.queries.join("; ")}`;
+}
+
+function finish(item, show) {
+  const { head, raw, step } = show.items.get(item.id);
+  if (item.type === "file_search_call") {
+    head.replaceChildren("Searched: ", el("strong", {}, item.queries.join("; ")));
+    head.className = "text";
+    raw.replaceWith(passageList(item.results));
+  } else if (item.type === "reasoning") {
+    head.remove();
+    const notes = item.summary.map((note) => el("p", { class: "text" }, note.text));
+    const whole = el("details", {}, el("summary", {}, "Turn as written"), el("p", { class: "text soft" }, item.content[0].text));
+    step.replaceChildren(...notes, whole);
+  }
+}
+
+// Passages found, folded; each is built when it is opened.
+export function passageList(results) {
+  const count = `Found ${results.length} passage${results.length === 1 ? "" : "s"}`;
+  if (!results.length) return el("p", { class: "soft" }, "Found nothing");
+  const list = el("ol", {}, results.map((hit) => el("li", {}, el("strong", {}, hit.filename || hit.file_id), " ", el("span", { class: "text" }, hit.text))));
+  const shown = el("details", { open: results.length <= 5 }, el("summary", {}, count), list);
+  return shown;
+}
+
+function complete(response, show) {
+  const { status, statements, citations } = response.sleuth;
+  const [kind, label] = STATUS[status];
+  const badge = el("p", {}, el("span", { class: `badge ${kind}` }, label));
+  const items = new Map(citations.map((citation) => [citation.number, evidenceItem(citation)]));
+  const claims = statements.map((statement) => [claimSpan(statement, items), " "]);
+  const text = status === "not_found" ? el("p", { class: "answer" }, "Not in these documents.") : el("p", { class: "answer" }, claims);
+  const heading = status === "unsupported" ? "Nearest passages" : "Evidence";
+  const list = items.size ? [el("h3", {}, heading), el("ol", { class: "evidence" }, [...items.values()])] : [];
+  show.answer.replaceChildren(text, badge, ...list, feedbackForm(response.id));
+  show.live.textContent = `${label}. ${statements.map((each) => each.text).join(" ")}`;
+}
+
+function claimSpan(statement, items) {
+  const isGood = statement.support === null || statement.support >= 0.5;
+  const numbers = isGood ? statement.numbers : [];
+  const light = (on) => () => statement.numbers.forEach((place) => items.get(place).classList.toggle("active", on));
+  const go = (event) => {
+    if (event.key === "Enter" && statement.numbers.length) items.get(statement.numbers[0]).scrollIntoView({ block: "nearest" });
+  };
+  const said = isGood ? `${statement.text}, evidence ${numbers.join(" and ") || "none"}` : `${statement.text}, unsupported`;
+  const props = { class: isGood ? "claim" : "claim unsupported", tabIndex: 0, role: "button", "aria-label": said };
+  const span = el("span", { ...props, onmouseenter: light(true), onmouseleave: light(false), onfocus: light(true), onblur: light(false), onkeydown: go });
+  span.append(statement.text, ...numbers.map((place) => ` [${place}]`));
+  return span;
+}
+
+function evidenceItem(citation) {
+  const head = el("p", {}, `[${citation.number}] `, el("strong", {}, citation.title || citation.id), el("span", { class: "soft" }, ` ${citation.id}`));
+  return el("li", {}, head, el("p", { class: "text" }, marked(citation.text, citation.start, citation.end)));
+}
+
+function feedbackForm(episode) {
+  const thanks = el("span", { role: "status" });
+  const right = el("input", { type: "text", id: newId("right"), maxLength: 4000 });
+  let thumb = "";
+  async function store(given) {
+    thumb = given || thumb || "down";
+    const body = JSON.stringify({ episode, thumb, correction: right.value });
+    try {
+      await send("/feedback", { method: "POST", body });
+      thanks.textContent = "Stored.";
+      up.setAttribute("aria-pressed", thumb === "up");
+      down.setAttribute("aria-pressed", thumb === "down");
+    } catch (error) {
+      thanks.textContent = `Not stored: ${error.message}`;
+    }
+  }
+  const up = el("button", { type: "button", "aria-pressed": "false", onclick: () => store("up") }, "👍 Right");
+  const down = el("button", { type: "button", "aria-pressed": "false", onclick: () => store("down") }, "👎 Wrong");
+  const correct = (event) => {
+    event.preventDefault();
+    store("");
+  };
+  return el("form", { class: "bar", onsubmit: correct }, up, down,
+    el("label", { htmlFor: right.id }, "Right answer"), right, el("button", { type: "submit" }, "Correct it"), thanks);
+}

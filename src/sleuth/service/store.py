@@ -1,0 +1,122 @@
+"""Store: answered questions and people's feedback on them, as JSON lines that training can read.
+
+FOLDER/episodes.jsonl has one trajectory a line, whose question's id is the episode's name; FOLDER/feedback.jsonl one
+verdict a line, of which the last on an episode counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
+from sleuth.storage import LinesWriter, read_lines
+from sleuth.text import contains, normalise
+from sleuth.types import Trajectory
+
+_Text = Annotated[str, Meta(max_length=4000)]
+
+
+class Feedback(msgspec.Struct, frozen=True):
+    """A person's verdict on one episode."""
+
+    episode: Annotated[str, Meta(min_length=1, max_length=100)]
+    thumb: Literal["up", "down"]
+    correction: _Text = ""
+    """The right answer, if the person gave one."""
+    time: float = 0.0
+
+
+class Store:
+    """The open folder of a server; one process writes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._episodes = TrajectoryWriter(episodes_file(folder))
+        self._feedback = LinesWriter(folder / "feedback.jsonl")
+
+    def add(self, name: str, model: str, trajectory: Trajectory) -> None:
+        """Append an episode under its name; the question's data set names the model."""
+        question = replace(trajectory.question, id=name, dataset=f"served/{model}")
+        self._episodes.append(replace(trajectory, question=question))
+
+    def judge(self, feedback: Feedback) -> None:
+        """Append a verdict."""
+        self._feedback.write(msgspec.structs.replace(feedback, time=round(time.time(), 3)))
+
+    def close(self) -> None:
+        self._episodes.close()
+        self._feedback.close()
+
+
+def episodes_file(folder: Path) -> Path:
+    """The file of a store's episodes."""
+    return folder / "episodes.jsonl"
+
+
+def verdicts(folder: Path) -> dict[str, Feedback]:
+    """The last verdict on each episode, by the episode's name."""
+    rows = read_lines(folder / "feedback.jsonl")
+    return {row["episode"]: msgspec.convert(row, Feedback) for row in rows}
+
+
+def judged(folder: Path) -> Iterator[tuple[Trajectory, Feedback]]:
+    """Episodes with their verdict, in the order of asking. DataError if the folder has no episodes."""
+    found = verdicts(folder)
+    for trajectory in TrajectoryReader(episodes_file(folder)):
+        if feedback := found.get(trajectory.question.id):
+            yield trajectory, feedback
+
+
+def questions(folder: Path) -> Iterator[dict[str, Any]]:
+    """Rows for `jsonl:` of every question whose right answer is known: corrected, or a thumb up."""
+    for trajectory, feedback in judged(folder):
+        answer = feedback.correction.strip() or (trajectory.answer if feedback.thumb == "up" else "")
+        refused = trajectory.ending == "refused" and feedback.thumb == "up"
+        if answer or refused:
+            yield _row(trajectory, answer or "")
+
+
+def pairs(folder: Path) -> Iterator[dict[str, Any]]:
+    """Preference pairs of answers to one question: {"question", "chosen", "rejected"}.
+
+    A pair is a thumb up and a thumb down on the same question, or a correction and the answer it corrects.
+    """
+    by_question: dict[str, dict[str, list[str]]] = {}
+    for trajectory, feedback in judged(folder):
+        sides = by_question.setdefault(normalise(trajectory.question.text), {"up": [], "down": []})
+        sides.setdefault("text", [trajectory.question.text])
+        if trajectory.answer:
+            sides[feedback.thumb].append(trajectory.answer)
+        if feedback.correction.strip():
+            sides["up"].append(feedback.correction.strip())
+    for sides in by_question.values():
+        chosen, rejected = (list(dict.fromkeys(sides[side])) for side in ("up", "down"))
+        for good in chosen:
+            for bad in rejected:
+                if normalise(good) != normalise(bad):
+                    yield {"question": sides["text"][0], "chosen": good, "rejected": bad}
+
+
+def _row(trajectory: Trajectory, answer: str) -> dict[str, Any]:
+    """A record of the reader `jsonl`; the passages shown that hold the answer are gold, and found by their search."""
+    question, hops, query = trajectory.question, {}, trajectory.question.text
+    searches = {action.segment: action.text for action in trajectory.actions if action.kind == "search"}
+    for place, segment in enumerate(trajectory.segments):
+        query = searches.get(place, query)
+        for hit in segment.hits:
+            if contains(hit.passage.text, answer):
+                hop = {"query": query, "passage_id": hit.passage.id, "answer": answer}
+                hops.setdefault(hit.passage.id, hop)
+    row: dict[str, Any] = {
+        "id": question.id,
+        "question": question.text,
+        "answers": [answer] if answer else [],
+    }
+    return row | {"answerable": bool(answer), "gold_ids": list(hops), "hops": list(hops.values())[:1]}

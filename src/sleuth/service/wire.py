@@ -1,0 +1,127 @@
+"""Requests of Chat Completions and Responses, and the errors of both."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from sleuth.engines.base import Sampling
+from sleuth.serving.replies import RequestError
+
+MOST_CHARACTERS = 8_000
+"""Longest question."""
+
+Form = TypeVar("Form", bound="Asked")
+_Length = Annotated[int, Meta(ge=1)]
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One turn of a conversation."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Fields that both forms share. Unknown fields are ignored, since clients send many."""
+
+    model: str = ""
+    stream: bool = False
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    """Absent: 0, so that the same question gets the same answer."""
+    top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
+    seed: int | None = None
+    tools: list[Any] | None = None
+
+    @property
+    def sampling(self) -> Sampling:
+        return Sampling(temperature=self.temperature or 0.0, top_p=self.top_p or 1.0)
+
+    @property
+    def most_tokens(self) -> int | None:
+        """Most tokens of one turn; None = the recipe's."""
+        return None
+
+    @property
+    def question(self) -> str:
+        """The last message of the user. Raises RequestError without one."""
+        raise NotImplementedError
+
+
+class StreamOptions(msgspec.Struct, frozen=True):
+    """Options of a streamed chat completion."""
+
+    include_usage: bool = False
+
+
+class ChatRequest(Asked, frozen=True, kw_only=True):
+    """Body of POST /v1/chat/completions."""
+
+    messages: list[Message]
+    max_tokens: _Length | None = None
+    max_completion_tokens: _Length | None = None
+    n: int | None = None
+    stream_options: StreamOptions | None = None
+
+    @property
+    def most_tokens(self) -> int | None:
+        return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def question(self) -> str:
+        return _last_question(self.messages)
+
+
+class ResponsesRequest(Asked, frozen=True, kw_only=True):
+    """Body of POST /v1/responses."""
+
+    input: str | list[Message]
+    max_output_tokens: _Length | None = None
+
+    @property
+    def most_tokens(self) -> int | None:
+        return self.max_output_tokens
+
+    @property
+    def question(self) -> str:
+        given = [Message("user", self.input)] if isinstance(self.input, str) else self.input
+        return _last_question(given)
+
+
+def read(body: bytes, form: type[Form]) -> Form:
+    """The request in a body. Raises RequestError 400 for anything that cannot be answered."""
+    try:
+        request = msgspec.json.decode(body, type=form)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, f"the request cannot be read: {error}") from error
+    if isinstance(request, ChatRequest) and (request.n or 1) != 1:
+        raise RequestError(400, f"n must be 1, not {request.n}")
+    if request.tools:
+        raise RequestError(400, "tools are not supported: these models search by themselves")
+    if len(request.question) > MOST_CHARACTERS:
+        raise RequestError(400, f"the question has more than {MOST_CHARACTERS} characters")
+    return request
+
+
+def _last_question(messages: list[Message]) -> str:
+    contents = [message.content for message in messages if message.role == "user"]
+    content = contents[-1] if contents else None
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text", "")) for part in content if "text" in str(part.get("type")))
+    if not content or not content.strip():
+        raise RequestError(400, "there is no question: the last user message is empty")
+    return content
+
+
+def openai_error(reason: str, status: int) -> dict[str, Any]:
+    """The body of an error as OpenAI's clients read it."""
+    kind = "invalid_request_error" if status < 500 and status != 429 else "server_error"
+    return {"message": " ".join(reason.split()), "type": kind, "param": None, "code": status}
+
+
+def sse(value: Any, event: str = "") -> bytes:
+    """One server-sent event."""
+    head = f"event: {event}\n".encode() if event else b""
+    return head + b"data: " + msgspec.json.encode(value) + b"\n\n"

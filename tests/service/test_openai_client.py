@@ -1,0 +1,275 @@
+"""The server as OpenAI's own client sees it, sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import openai
+import pytest
+
+from sleuth.agent import Agent
+from sleuth.citations import NOT_FOUND, UNSUPPORTED
+from sleuth.engines.base import Completion, Request, Sampling
+from sleuth.engines.scripted import ScriptedEngine
+from support.contracts import QUESTION, SEARCHES, agent_that
+
+Serve = Callable[..., Any]
+ASK: dict[str, Any] = {"model": "contracts", "messages": [{"role": "user", "content": QUESTION}]}
+SUPPORTED = "Ann Bell [1]"
+
+
+def client(url: str, **options: Any) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{url}/v1", **{"api_key": "none", "max_retries": 0} | options)
+
+
+def aclient(url: str) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+
+
+def test_a_chat_completion_cites_its_evidence(serve: Serve):
+    reply = client(serve().url).chat.completions.create(**ASK)
+    message = reply.choices[0].message
+    assert message.content == SUPPORTED
+    (annotation,) = message.annotations or []
+    cited = annotation.url_citation
+    assert message.content[cited.start_index : cited.end_index] == "[1]"
+    assert (cited.title, cited.url) == ("Harbour contract", "sleuth://passage/p1")
+    assert reply.usage is not None
+    assert reply.usage.completion_tokens == sum(map(len, SEARCHES))
+    assert reply.sleuth["status"] == "supported"  # type: ignore[attr-defined]
+    assert reply.sleuth["steps"][0] == {"kind": "search", "text": "who signed the 2019 contract"}  # type: ignore[attr-defined]
+
+
+def test_a_streamed_completion_is_the_same_answer(serve: Serve):
+    stream = client(serve().url).chat.completions.create(
+        **ASK, stream=True, stream_options={"include_usage": True}
+    )
+    chunks = list(stream)
+    assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices) == SUPPORTED
+    turns = "".join(getattr(c.choices[0].delta, "reasoning_content", None) or "" for c in chunks if c.choices)
+    assert turns == "".join(SEARCHES)
+    assert chunks[-1].usage is not None
+    assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
+    assert len({c.id for c in chunks}) == 1
+
+
+def test_a_response_has_searches_notes_and_citations_as_items(serve: Serve):
+    reply = client(serve().url).responses.create(model="contracts", input=QUESTION)
+    assert reply.output_text == SUPPORTED
+    kinds = [item.type for item in reply.output]
+    assert kinds == ["reasoning", "file_search_call", "reasoning", "message"]
+    first, search, note, message = reply.output
+    assert first.summary[0].text == "I look it up."  # type: ignore[union-attr]
+    assert search.queries == ["who signed the 2019 contract"]  # type: ignore[union-attr]
+    assert search.results[0].file_id == "p1"  # type: ignore[union-attr,index]
+    assert note.summary[0].text == "Doc 1 names the signer."  # type: ignore[union-attr]
+    (annotation,) = message.content[0].annotations  # type: ignore[union-attr]
+    assert (annotation.type, annotation.file_id, annotation.filename) == (
+        "file_citation",
+        "p1",
+        "Harbour contract",
+    )
+    assert reply.output_text[annotation.index :] == "[1]"
+    assert annotation.quote == "Ann Bell signed the 2019 contract."
+
+
+def test_a_streamed_response_builds_the_same_response(serve: Serve):
+    with client(serve().url).responses.stream(model="contracts", input=QUESTION) as stream:
+        events = list(stream)
+        final = stream.get_final_response()
+    assert final.output_text == SUPPORTED
+    assert [item.type for item in final.output] == ["reasoning", "file_search_call", "reasoning", "message"]
+    assert [event.sequence_number for event in events if hasattr(event, "sequence_number")] == sorted(
+        event.sequence_number for event in events if hasattr(event, "sequence_number")
+    )
+    kinds = [event.type for event in events]
+    assert kinds[:2] == ["response.created", "response.in_progress"]
+    assert kinds.index("response.file_search_call.searching") < kinds.index(
+        "response.file_search_call.completed"
+    )
+    deltas = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert deltas == SUPPORTED
+
+
+def test_the_async_client_works_the_same_way(serve: Serve):
+    async def both() -> tuple[str | None, str]:
+        async with aclient(serve().url) as api:
+            chat = await api.chat.completions.create(**ASK)
+            async with api.responses.stream(model="contracts", input=QUESTION) as stream:
+                final = await stream.get_final_response()
+            return chat.choices[0].message.content, final.output_text
+
+    assert asyncio.run(both()) == (SUPPORTED, SUPPORTED)
+
+
+def test_models_are_listed_by_name(serve: Serve):
+    url = serve({"contracts": agent_that(), "team/other": agent_that()}).url
+    assert [model.id for model in client(url).models.list()] == ["contracts", "team/other"]
+    assert client(url).models.retrieve("team/other").id == "team/other"
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("<evaluate>x</evaluate><answer>Tom Reed</answer>", f"Tom Reed\n\n{UNSUPPORTED}"),
+        ("<evaluate>x</evaluate><think>nothing</think>", NOT_FOUND),
+    ],
+)
+def test_doubt_is_part_of_the_text(answer: str, text: str, serve: Serve):
+    url = serve({"contracts": agent_that([SEARCHES[0], *[answer] * 3])}).url
+    assert client(url).chat.completions.create(**ASK).choices[0].message.content == text
+
+
+def test_the_last_user_message_is_the_question(serve: Serve):
+    parts = [{"type": "input_text", "text": QUESTION}]
+    given = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": "hi"},
+        {"role": "user", "content": parts},
+    ]
+    assert client(serve().url).responses.create(model="contracts", input=given).output_text == SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "reason"),
+    [
+        ({"model": "contract"}, 404, "did you mean 'contracts'"),
+        ({"messages": []}, 400, "no question"),
+        ({"messages": [{"role": "user", "content": "  "}]}, 400, "no question"),
+        ({"messages": [{"role": "user", "content": "x" * 9000}]}, 400, "8000 characters"),
+        ({"n": 2}, 400, "n must be 1"),
+        ({"temperature": 3}, 400, "temperature"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 400, "tools are not supported"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_bad_request_gets_one_line(
+    change: dict[str, Any], status: int, reason: str, stream: bool, serve: Serve
+):
+    with pytest.raises(openai.APIStatusError) as caught:
+        client(serve().url).chat.completions.create(**ASK | change, stream=stream)
+    assert caught.value.status_code == status
+    assert reason in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_token_is_needed_where_one_is_set(serve: Serve):
+    url = serve(token="secret").url
+    with pytest.raises(openai.AuthenticationError):
+        client(url).models.list()
+    assert client(url, api_key="secret").models.list().data[0].id == "contracts"
+
+
+class Slow(ScriptedEngine):
+    """Waits before each turn until the test opens the gate; counts the calls that wait."""
+
+    waiting = 0
+    gate: threading.Event
+
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        self.waiting += 1
+        try:
+            while not self.gate.is_set():
+                await asyncio.sleep(0.005)
+        finally:
+            self.waiting -= 1
+        return await super().sample(request, sampling)
+
+
+@pytest.fixture
+def slow() -> Slow:
+    engine = Slow(SEARCHES)
+    engine.gate = threading.Event()
+    return engine
+
+
+def with_engine(engine: ScriptedEngine) -> dict[str, Agent]:
+    agent = agent_that()
+    return {"contracts": Agent(agent.recipe, engine, agent.retriever)}
+
+
+def until(is_true: Callable[[], bool], seconds: float = 5.0) -> float:
+    began = time.monotonic()
+    while not is_true():
+        assert time.monotonic() - began < seconds
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_frees_its_slot(stream: bool, slow: Slow, serve: Serve):
+    url = serve(with_engine(slow), max_running=1).url
+
+    async def leave() -> None:
+        async with aclient(url) as api:
+            asking = asyncio.ensure_future(_read_all(api, stream))
+            while not slow.waiting:
+                await asyncio.sleep(0.005)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    asyncio.run(leave())
+    assert until(lambda: slow.waiting == 0) < 1.0
+    slow.gate.set()
+    assert client(url).chat.completions.create(**ASK).choices[0].message.content == SUPPORTED
+
+
+async def _read_all(api: openai.AsyncOpenAI, stream: bool) -> None:
+    reply = await api.chat.completions.create(**ASK, stream=stream)
+    if stream:
+        async for _ in reply:  # type: ignore[union-attr]
+            pass
+
+
+def test_too_many_waiting_requests_get_429(slow: Slow, serve: Serve):
+    url = serve(with_engine(slow), max_running=1, max_waiting=1).url
+
+    async def three() -> list[Any]:
+        async with aclient(url) as api:
+            asking = []
+            for _ in range(3):
+                asking.append(asyncio.ensure_future(api.chat.completions.create(**ASK)))
+                await asyncio.sleep(0.1)
+            slow.gate.set()
+            return await asyncio.gather(*asking, return_exceptions=True)
+
+    first, second, third = asyncio.run(three())
+    assert isinstance(third, openai.RateLimitError)
+    assert first.choices[0].message.content == second.choices[0].message.content == SUPPORTED
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_that_takes_too_long_is_ended(stream: bool, slow: Slow, serve: Serve):
+    url = serve(with_engine(slow), timeout_s=0.2).url
+    with pytest.raises(openai.APIError, match=r"not answered within 0\.2 s"):
+        list(client(url).chat.completions.create(**ASK, stream=stream))
+    assert until(lambda: slow.waiting == 0) < 1.0
+
+
+def test_a_fault_of_the_model_is_one_line(serve: Serve):
+    url = serve({"contracts": agent_that([])}).url
+    with pytest.raises(openai.APIStatusError, match="the script has 0 replies"):
+        client(url).chat.completions.create(**ASK)
+    with client(url).responses.stream(model="contracts", input=QUESTION) as stream:
+        events = list(stream)
+    assert events[-1].type == "response.failed"
+    assert "the script has 0 replies" in events[-1].response.error.message  # type: ignore[union-attr]
+
+
+def test_a_hundred_streams_at_once_are_all_whole(serve: Serve):
+    url = serve(max_running=100).url
+
+    async def many() -> list[str]:
+        async with aclient(url) as api:
+
+            async def one() -> str:
+                async with api.responses.stream(model="contracts", input=QUESTION) as stream:
+                    return (await stream.get_final_response()).output_text
+
+            return await asyncio.gather(*(one() for _ in range(100)))
+
+    assert asyncio.run(many()) == [SUPPORTED] * 100
