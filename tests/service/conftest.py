@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import uvicorn
-from starlette.applications import Starlette
 
 from sleuth.agent import Agent
 from sleuth.service.app import build_app
@@ -20,8 +16,8 @@ from sleuth.service.episodes import Episodes
 from sleuth.service.limits import Limits
 from sleuth.service.store import Store, episodes_file
 from sleuth.service.viewer import Viewer
-from sleuth.serving.server import address, config, listen
 from support.contracts import agent_that
+from support.running import running
 
 
 class Served(NamedTuple):
@@ -29,22 +25,6 @@ class Served(NamedTuple):
 
     url: str
     store: Path
-
-
-@contextmanager
-def running(factory: Callable[[], Starlette]) -> Iterator[str]:
-    """The address of an application while it is served."""
-    listening = listen("127.0.0.1", 0)
-    server = uvicorn.Server(config(factory))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.005)
-        yield address(listening)
-    finally:
-        server.should_exit = True
-        thread.join(10)
 
 
 @pytest.fixture

@@ -113,10 +113,7 @@ class Service:
 
     async def feedback(self, request: Request) -> Response:
         """POST /feedback: a thumb, and a correction if there is one."""
-        try:
-            given = msgspec.json.decode(await request.body(), type=Feedback)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise RequestError(400, f"the feedback cannot be read: {error}") from error
+        given = wire.decoded(await request.body(), Feedback)
         self._store.judge(msgspec.structs.replace(given, episode=given.episode.rpartition("_")[2]))
         return _json({"stored": True})
 

@@ -13,12 +13,13 @@ from sleuth.service.viewer import STATIC, Viewer
 from sleuth.storage import whole_file
 
 _IMPORT = re.compile(r"^import .*?;$", re.MULTILINE | re.DOTALL)
+_PRELOAD = re.compile(r'^<link rel="modulepreload".*\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
 def write_page(path: Path, viewer: Viewer, most: int) -> None:
     """Write the page with at most `most` episodes of each source, the last ones."""
-    html = _static("index.html")
+    html = _PRELOAD.sub("", _static("index.html"))
     # A script imports from earlier ones only, so that without imports and exports they are one module.
     scripts = [_static(name) for name in STATIC if name.endswith(".js")]
     code = "\n".join(_EXPORT.sub("", _IMPORT.sub("", script)) for script in scripts)

@@ -14,6 +14,7 @@ MOST_CHARACTERS = 8_000
 """Longest question."""
 
 Form = TypeVar("Form", bound="Asked")
+Kind = TypeVar("Kind")
 _Length = Annotated[int, Meta(ge=1)]
 
 
@@ -92,10 +93,7 @@ class ResponsesRequest(Asked, frozen=True, kw_only=True):
 
 def read(body: bytes, form: type[Form]) -> Form:
     """The request in a body. Raises RequestError 400 for anything that cannot be answered."""
-    try:
-        request = msgspec.json.decode(body, type=form)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestError(400, f"the request cannot be read: {error}") from error
+    request = decoded(body, form)
     if isinstance(request, ChatRequest) and (request.n or 1) != 1:
         raise RequestError(400, f"n must be 1, not {request.n}")
     if request.tools:
@@ -103,6 +101,14 @@ def read(body: bytes, form: type[Form]) -> Form:
     if len(request.question) > MOST_CHARACTERS:
         raise RequestError(400, f"the question has more than {MOST_CHARACTERS} characters")
     return request
+
+
+def decoded(body: bytes, kind: type[Kind]) -> Kind:
+    """A body as a value of a type. Raises RequestError 400."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise RequestError(400, f"the request cannot be read: {error}") from error
 
 
 def _last_question(messages: list[Message]) -> str:

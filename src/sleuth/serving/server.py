@@ -71,12 +71,12 @@ def serve(
     _raise_file_limit()
     ready(identity)
     if workers == 1:
-        uvicorn.Server(config(partial(_build_app, retriever, limits))).run(sockets=[listening])
+        uvicorn.Server(uvicorn_config(partial(_build_app, retriever, limits))).run(sockets=[listening])
         return
     del retriever  # each worker opens its own
     with tempfile.TemporaryDirectory(prefix="sleuth-metrics-") as folder:
         os.environ[FOLDER_VARIABLE] = folder
-        config = config(partial(_open_app, open_retriever, limits, identity), workers)
+        config = uvicorn_config(partial(_open_app, open_retriever, limits, identity), workers)
         supervisor = Multiprocess(config, sockets=[listening])
         supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
@@ -102,7 +102,7 @@ def _build_app(retriever: Retriever, limits: Limits) -> Starlette:
     return app
 
 
-def config(factory: Callable[[], Starlette], workers: int = 1) -> uvicorn.Config:
+def uvicorn_config(factory: Callable[[], Starlette], workers: int = 1) -> uvicorn.Config:
     """Settings of uvicorn for any of our servers."""
     return uvicorn.Config(
         factory,

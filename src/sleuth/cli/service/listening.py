@@ -38,8 +38,8 @@ def serve(arguments: argparse.Namespace, factory: Callable[[], Starlette], what:
     """Serve an application until a signal; prints its address as soon as it listens."""
     import uvicorn
 
-    from sleuth.serving.server import address, config, listen
+    from sleuth.serving.server import address, listen, uvicorn_config
 
     listening = listen(arguments.host, arguments.port)
     print(f"{what} at {address(listening)}", flush=True)
-    uvicorn.Server(config(factory)).run(sockets=[listening])
+    uvicorn.Server(uvicorn_config(factory)).run(sockets=[listening])

@@ -1,5 +1,5 @@
 // Ask: questions to one or two agents, and everything they do, as it happens.
-import { alertBox, el, marked, newId, select } from "./dom.js";
+import { alertBox, counted, el, marked, newId, select } from "./dom.js";
 import { send } from "./source.js";
 
 const STATUS = {
@@ -130,13 +130,11 @@ function finish(item, show) {
   }
 }
 
-// Passages found, folded; each is built when it is opened.
+// Passages found; more than five are folded.
 export function passageList(results) {
-  const count = `Found ${results.length} passage${results.length === 1 ? "" : "s"}`;
   if (!results.length) return el("p", { class: "soft" }, "Found nothing");
   const list = el("ol", {}, results.map((hit) => el("li", {}, el("strong", {}, hit.filename || hit.file_id), " ", el("span", { class: "text" }, hit.text))));
-  const shown = el("details", { open: results.length <= 5 }, el("summary", {}, count), list);
-  return shown;
+  return el("details", { open: results.length <= 5 }, el("summary", {}, `Found ${counted(results.length, "passage")}`), list);
 }
 
 function complete(response, show) {
@@ -187,8 +185,8 @@ function feedbackForm(episode) {
       thanks.textContent = `Not stored: ${error.message}`;
     }
   }
-  const up = el("button", { type: "button", "aria-pressed": "false", onclick: () => store("up") }, "👍 Right");
-  const down = el("button", { type: "button", "aria-pressed": "false", onclick: () => store("down") }, "👎 Wrong");
+  const up = el("button", { type: "button", "aria-pressed": "false", onclick: () => store("up") }, "Right");
+  const down = el("button", { type: "button", "aria-pressed": "false", onclick: () => store("down") }, "Wrong");
   const correct = (event) => {
     event.preventDefault();
     store("");

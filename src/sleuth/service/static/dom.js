@@ -8,7 +8,7 @@ export function el(tag, props = {}, ...children) {
     else if (name in node && !name.startsWith("aria")) node[name] = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return node;
 }
 
@@ -31,6 +31,10 @@ export function marked(text, start, end) {
 
 export function number(value, digits = 3) {
   return Number.isFinite(value) ? String(+value.toPrecision(digits)) : "–";
+}
+
+export function counted(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 export function alertBox(message, retry) {

@@ -1,6 +1,6 @@
 // Episodes: a list that can be filtered and sorted, and one or two of them in full.
-import { alertBox, el, number, select } from "./dom.js";
-import { episodeRows, episodeView, file } from "./source.js";
+import { alertBox, counted, el, number, select } from "./dom.js";
+import { episodeRows, episodeView } from "./source.js";
 
 const FLAG_NAMES = {
   right: "right", wrong: "wrong", gold_shown: "gold shown", gold_missing: "gold not shown", refused: "refused", repeated: "repeated search",
@@ -26,7 +26,7 @@ export function episodesView(sources) {
     query.offset = isMore ? query.offset + PAGE : 0;
     try {
       const found = await episodeRows(query);
-      state.textContent = `${found.total.toLocaleString("en")} episodes${found.done ? "" : `, ${found.count.toLocaleString("en")} read so far`}`;
+      state.textContent = `${counted(found.total, "episode")}${found.done ? "" : `, ${found.count.toLocaleString("en")} read so far`}`;
       const rows = found.rows.map((row) => rowOf(row, () => open(row)));
       if (isMore) list.querySelector("tbody").append(...rows);
       else list.replaceChildren(table(rows));
@@ -72,7 +72,7 @@ export function episodesView(sources) {
 function table(rows) {
   const heads = ["Question", "Answer", "Gold", "Reward", "Searches", "Tokens", "Marks"];
   const head = el("tr", {}, heads.map((name, place) => el("th", { scope: "col", class: place > 2 && place < 6 ? "number" : "" }, name)));
-  return el("table", {}, el("thead", {}, head), el("tbody", {}, rows));
+  return el("table", { class: "list" }, el("thead", {}, head), el("tbody", {}, rows));
 }
 
 function rowOf(row, open) {
@@ -106,7 +106,7 @@ function episodeCard(view, source) {
   const rows = facts.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)));
   const steps = episode.segments.map((segment, place) => segmentItem(segment, place, view, gold));
   return el("article", { class: "card" }, el("h2", { tabIndex: -1 }, episode.question.text),
-    el("table", {}, el("tbody", {}, rows)), el("ol", { class: "steps" }, steps));
+    el("table", { class: "facts" }, el("tbody", {}, rows)), el("ol", { class: "steps" }, steps));
 }
 
 const AUTHORS = { prompt: ["prompt", "Prompt"], policy: ["turn", "Model"], world: ["search", "Environment"] };
@@ -122,7 +122,7 @@ function segmentItem(segment, place, view, gold) {
     const runs = (view.credit && view.credit[place]) || [];
     return el("li", { class: kind }, head, el("p", { class: "text" }, runs.length ? creditSpans(segment.text, runs) : segment.text));
   }
-  const whole = el("details", {}, el("summary", {}, hits.length ? `${hits.length} passages shown` : "Text"),
+  const whole = el("details", {}, el("summary", {}, hits.length ? `${counted(hits.length, "passage")} shown` : "Text"),
     hits.length ? el("ol", {}, hits) : el("p", { class: "text" }, segment.text));
   return el("li", { class: kind }, head, whole);
 }

@@ -1,0 +1,147 @@
+"""Routes for people and operators: feedback, health, metrics, the page and what it reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sleuth.cli import main
+from sleuth.datasets import load_questions
+from sleuth.service.store import Feedback, Store
+from sleuth.storage import read_lines
+from support.contracts import QUESTION, SEARCHES, agent_that, by_question
+
+Serve = Callable[..., Any]
+
+
+def ask(url: str, question: str = QUESTION) -> dict[str, Any]:
+    body = {"model": "contracts", "input": question}
+    reply = httpx.post(f"{url}/v1/responses", json=body).raise_for_status()
+    return dict(reply.json())
+
+
+def test_health_and_metrics(serve: Serve):
+    url = serve().url
+    assert httpx.get(f"{url}/health").json() == {"status": "ready"}
+    ask(url)
+    text = httpx.get(f"{url}/metrics").text
+    assert 'sleuth_episodes_total{model="contracts",outcome="supported"}' in text
+    assert 'sleuth_episode_searches_total{model="contracts"}' in text
+    assert 'sleuth_request_seconds_count{path="/v1/responses",status="200"}' in text
+    assert QUESTION not in text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/v1/nothing", 404),
+        ("DELETE", "/health", 405),
+        ("GET", "/static/../app.py", 404),
+        ("GET", "/v1/models/x", 404),
+    ],
+)
+def test_other_paths_and_methods_are_refused_in_one_line(method: str, path: str, status: int, serve: Serve):
+    reply = httpx.request(method, serve().url + path)
+    assert reply.status_code == status
+    assert "\n" not in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"model": 1}', b"\xff", b'{"a":' * 5000])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/feedback"])
+def test_a_body_that_cannot_be_read_gets_400(path: str, body: bytes, serve: Serve):
+    reply = httpx.post(serve().url + path, content=body)
+    assert reply.status_code == 400
+    assert "cannot be read" in reply.json()["error"]["message"]
+
+
+def test_a_large_body_gets_413(serve: Serve):
+    assert httpx.post(f"{serve(max_body_bytes=100).url}/v1/responses", content=b"x" * 101).status_code == 413
+
+
+def test_the_page_is_open_and_its_data_needs_the_token(serve: Serve):
+    url = serve(token="secret").url
+    page = httpx.get(url)
+    assert page.status_code == 200
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert httpx.get(f"{url}/static/app.js").status_code == 200
+    for path in ("/api/about", "/api/episodes?source=served", "/v1/models", "/metrics"):
+        assert httpx.get(url + path).status_code == 401
+
+
+def test_asked_questions_are_stored_and_can_be_opened(serve: Serve):
+    served = serve()
+    ask(served.url)
+    row = found(served.url, 1)[0]
+    assert row["question"] == QUESTION
+    view = httpx.get(f"{served.url}/api/episode", params={"source": "served", "row": row["row"]}).json()
+    assert [segment["author"] for segment in view["episode"]["segments"]] == [
+        "prompt",
+        "policy",
+        "world",
+        "policy",
+    ]
+    assert view["episode"]["segments"][2]["hits"][0]["passage"]["id"] == "p1"
+
+
+def found(url: str, count: int, **query: str) -> list[dict[str, Any]]:
+    """The rows of the stored episodes, once there are `count`."""
+    for _ in range(100):
+        page = httpx.get(f"{url}/api/episodes", params={"source": "served", **query}).json()
+        if page["total"] >= count:
+            return list(page["rows"])
+    raise AssertionError(f"{page['total']} episodes")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["source=other", "source=served&flags=odd", "source=served&sort=odd", "source=served&offset=-1", ""],
+)
+def test_a_bad_query_is_refused(query: str, serve: Serve):
+    reply = httpx.get(f"{serve().url}/api/episodes?{query}")
+    assert reply.status_code in (400, 404)
+
+
+def test_feedback_becomes_training_questions_and_pairs(
+    serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    wrong = [SEARCHES[0], "<evaluate>x</evaluate><answer>Tom Reed</answer>"]
+    served = serve({"contracts": agent_that(by_question({"contract": wrong, "born": SEARCHES}))})
+    first, second, third = ask(served.url), ask(served.url, "Who was born?"), ask(served.url, "Is it born?")
+    for episode, thumb, correction in (
+        (first["id"], "up", ""),
+        (first["id"], "down", "Ann Bell"),
+        (second["id"], "up", ""),
+        (third["id"], "down", ""),
+    ):
+        body = {"episode": episode, "thumb": thumb, "correction": correction}
+        assert httpx.post(f"{served.url}/feedback", json=body).json() == {"stored": True}
+    output = tmp_path / "questions.jsonl"
+    assert main(["feedback", str(served.store), "-o", str(output)]) == 0
+    assert "2 questions" in capsys.readouterr().out
+    questions = load_questions(f"jsonl:{output}", strict=True).questions
+    assert [(q.text, q.answers) for q in questions] == [
+        (QUESTION, ("Ann Bell",)),
+        ("Who was born?", ("Ann Bell",)),
+    ]
+    assert questions[0].gold_ids == ("p1",)
+    assert questions[0].hops[0].query == "who signed the 2019 contract"
+    assert main(["feedback", str(served.store), "-o", str(output), "--pairs", "--json"]) == 0
+    assert list(read_lines(output)) == [{"question": QUESTION, "chosen": "Ann Bell", "rejected": "Tom Reed"}]
+
+
+def test_a_store_without_episodes_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["feedback", str(tmp_path / "none"), "-o", str(tmp_path / "x")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_last_verdict_counts(tmp_path: Path):
+    store = Store(tmp_path)
+    for thumb in ("up", "down"):
+        store.judge(Feedback("a", thumb))  # type: ignore[arg-type]
+    store.close()
+    assert json.loads((tmp_path / "feedback.jsonl").read_text().splitlines()[-1])["thumb"] == "down"

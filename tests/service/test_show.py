@@ -1,0 +1,137 @@
+"""sleuth show: the curves and episodes of a run folder, while it grows and as one file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sleuth.cli import main
+from sleuth.errors import DataError
+from sleuth.service.app import build_viewer_app
+from sleuth.service.episodes import Episodes
+from sleuth.service.run_folder import RunFolder
+from sleuth.service.viewer import Viewer
+from sleuth.storage import LinesWriter
+from support.running import running
+from support.runs import QUESTION, add_step, make_run, row
+
+
+@pytest.fixture
+def shown(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A run folder, and the address where it is shown."""
+    folder = make_run(tmp_path / "run")
+    run = RunFolder(folder)
+    viewer = Viewer([run], run.sources("run/"))
+    with running(lambda: build_viewer_app(viewer)) as url:
+        yield folder, url
+    for source in viewer.sources.values():
+        source.close()
+
+
+def rows(url: str, source: str, count: int, **query: str) -> list[dict[str, Any]]:
+    """Rows of a list, as soon as there are `count` of them."""
+    for _ in range(300):
+        page = httpx.get(f"{url}/api/episodes", params={"source": source, **query}).json()
+        if page["total"] == count:
+            return list(page["rows"])
+        time.sleep(0.02)
+    raise AssertionError(page)
+
+
+def test_sources_are_rollouts_and_evaluations(shown: tuple[Path, str]):
+    about = httpx.get(f"{shown[1]}/api/about").json()
+    assert [source["name"] for source in about["sources"]] == ["run/rollouts", "run/eval"]
+    assert about["runs"] == [{"name": "run", "recipe": "eval-rar/cpu", "steps": 40}]
+    assert about["models"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ({}, 9),
+        ({"flags": "wrong"}, 6),
+        ({"flags": "wrong,gold_shown"}, 6),
+        ({"flags": "right"}, 3),
+        ({"flags": "refused"}, 0),
+        ({"flags": "repeated"}, 0),
+        ({"text": "who SIGNED"}, 9),
+        ({"text": "nothing"}, 0),
+    ],
+)
+def test_episodes_are_filtered(query: dict[str, str], count: int, shown: tuple[Path, str]):
+    assert len(rows(shown[1], "run/rollouts", count, **query)) == count
+
+
+@pytest.mark.parametrize(("sort", "first"), [("-reward", 1.0), ("reward", 0.0), ("", 1.0), ("-", 0.0)])
+def test_episodes_are_sorted(sort: str, first: float, shown: tuple[Path, str]):
+    assert rows(shown[1], "run/rollouts", 9, sort=sort)[0]["reward"] == first
+
+
+def test_an_episode_shows_the_credit_of_its_tokens(shown: tuple[Path, str]):
+    rows(shown[1], "run/rollouts", 9)
+    views = [
+        httpx.get(f"{shown[1]}/api/episode", params={"source": "run/rollouts", "row": place}).json()
+        for place in (3, 4)
+    ]
+    values = [[run["value"] for run in view["credit"][1]] for view in views]
+    assert values[0][0] == pytest.approx(1.1547, abs=1e-3)  # GRPO: (1 − 1/3) / std of (1, 0, 0)
+    assert values[1][0] == pytest.approx(-0.5774, abs=1e-3)
+    text = views[0]["episode"]["segments"][1]["text"]
+    assert [(run["start"], run["end"]) for run in views[0]["credit"][1]] == [(0, len(text))]
+    assert views[0]["episode"]["score"]["parts"] == {"answer": 1.0}
+
+
+def test_new_steps_appear_while_it_trains(shown: tuple[Path, str]):
+    folder, url = shown
+    assert len(httpx.get(f"{url}/api/metrics").json()["rows"]) == 3
+    with LinesWriter(folder / "metrics.jsonl") as metrics:
+        metrics.write(row(4))
+    add_step(folder, 4)
+    assert [each["step"] for each in httpx.get(f"{url}/api/metrics?since=3").json()["rows"]] == [4]
+    assert len(rows(url, "run/rollouts", 12)) == 12
+
+
+def test_the_same_question_is_found_in_another_source(shown: tuple[Path, str]):
+    key = rows(shown[1], "run/rollouts", 9)[0]["key"]
+    rows(shown[1], "run/eval", 2)
+    found = httpx.get(f"{shown[1]}/api/episode", params={"source": "run/eval", "key": key}).json()
+    assert found["summary"]["answer"] == "Tom Reed"
+    missing = httpx.get(f"{shown[1]}/api/episode", params={"source": "run/eval", "key": "x"})
+    assert missing.status_code == 404
+
+
+def test_a_damaged_line_is_left_out(tmp_path: Path):
+    folder = make_run(tmp_path / "run")
+    path = folder / "eval" / "trajectories.jsonl"
+    path.write_bytes(b"{broken\n" + path.read_bytes() + b'{"torn')
+    episodes = Episodes(lambda: [path])
+    episodes.wait()
+    assert len(episodes) == 2
+    with pytest.raises(DataError, match="no episode 2"):
+        episodes.view(2)
+    episodes.close()
+
+
+def test_one_file_holds_the_page_and_its_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    make_run(tmp_path / "a")
+    make_run(tmp_path / "b", answer="<script>alert(1)</script>")
+    page = tmp_path / "page.html"
+    assert main(["show", str(tmp_path / "a"), str(tmp_path / "b"), "--html", str(page)]) == 0
+    html = page.read_text()
+    assert "/static/" not in html
+    assert "<script>alert" not in html
+    assert html.count("<script") == 2
+    assert QUESTION in html
+    assert capsys.readouterr().out == f"page: {page}\n"
+
+
+@pytest.mark.parametrize("name", ["missing", "empty"])
+def test_a_folder_that_is_no_run_is_one_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "empty").mkdir()
+    assert main(["show", str(tmp_path / name), "--html", str(tmp_path / "x.html")]) == 1
+    assert "is not a run folder" in capsys.readouterr().err
