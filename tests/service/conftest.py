@@ -16,6 +16,7 @@ from sleuth.service.episodes import Episodes
 from sleuth.service.limits import Limits
 from sleuth.service.store import Store, episodes_file
 from sleuth.service.viewer import Viewer
+from support.browser import CHROMIUM
 from support.contracts import agent_that
 from support.running import running
 
@@ -43,3 +44,27 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
             return Served(stack.enter_context(running(factory)), store.folder)
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="the page's tests need the package playwright"
+    )
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page; `faults` collects the errors of its console."""
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.set_default_timeout(8_000)
+    opened.faults = []
+    opened.on("console", lambda line: opened.faults.append(line.text) if line.type == "error" else None)
+    opened.on("pageerror", lambda error: opened.faults.append(str(error)))
+    yield opened
+    context.close()

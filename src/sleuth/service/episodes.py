@@ -23,6 +23,8 @@ from sleuth.types import Trajectory
 
 POLL_S = 1.0
 """Seconds between two looks for new episodes."""
+LINES_BETWEEN_PAUSES, PAUSE_S = 64, 0.001
+"""Pauses of the reading thread."""
 FLAGS = [
     "right",
     "wrong",
@@ -217,9 +219,10 @@ class Episodes:
         while True:
             for path in self._list_files():
                 for place, line in self._lines(path):
-                    if self._closed.is_set():
-                        return
                     self._add(place, line)
+                    # A pause lets the server answer requests meanwhile.
+                    if len(self) % LINES_BETWEEN_PAUSES == 0 and self._closed.wait(PAUSE_S):
+                        return
             self._is_done = True
             if self._closed.wait(POLL_S):
                 return

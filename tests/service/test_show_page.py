@@ -1,0 +1,107 @@
+"""The page over run folders, in a headless Chromium: served, and as one file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from sleuth.cli import main
+from sleuth.service.app import build_viewer_app
+from sleuth.service.run_folder import RunFolder
+from sleuth.service.viewer import Viewer
+from sleuth.storage import LinesWriter
+from support.browser import NEEDS_CHROMIUM, look, violations
+from support.running import running
+from support.runs import GOLD, QUESTION, episode, make_run, row
+
+pytestmark = NEEDS_CHROMIUM
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> list[Path]:
+    return [make_run(tmp_path / "first", steps=6), make_run(tmp_path / "second", steps=4, answer="Ann")]
+
+
+@pytest.fixture
+def url(two_runs: list[Path]) -> Iterator[str]:
+    runs = [RunFolder(folder) for folder in two_runs]
+    sources = {name: found for run in runs for name, found in run.sources(f"{run.name}/").items()}
+    with running(lambda: build_viewer_app(Viewer(runs, sources))) as address:
+        yield address
+    for source in sources.values():
+        source.close()
+
+
+def test_curves_grow_while_it_trains(page: Any, url: str, two_runs: list[Path]):
+    page.goto(url)
+    page.get_by_role(
+        "img", name="Reward, with 95 % interval. first: 0.1 to 0.6; second: 0.1 to 0.4"
+    ).wait_for()
+    assert page.get_by_text("Step 6 of 40 (train), about 17 min left").is_visible()
+    look(page, "curves")
+    assert violations(page) == []
+    with LinesWriter(two_runs[0] / "metrics.jsonl") as metrics:
+        metrics.write(row(7))
+    page.get_by_role("img", name="first: 0.1 to 0.7").first.wait_for()
+    assert page.faults == []
+
+
+def check_episodes(page: Any) -> None:
+    """Filter, open an episode, and put the same question of the other run next to it."""
+    page.get_by_role("link", name="Episodes").click()
+    page.get_by_label("wrong", exact=True).check()
+    page.get_by_label("gold shown", exact=True).check()
+    page.get_by_text("12 episodes").wait_for()
+    page.get_by_role("button", name=QUESTION).first.click()
+    page.get_by_role("heading", name=QUESTION).wait_for()
+    assert page.locator("span.minus").count() == 2
+    assert page.get_by_text("0 (answer 0)").is_visible()
+    page.get_by_label("The same question in").select_option("second/eval")
+    page.locator("article").nth(1).wait_for()
+    assert page.get_by_role("cell", name="second/eval, trajectories").is_visible()
+
+
+def test_episodes_can_be_filtered_and_compared(page: Any, url: str):
+    page.goto(url)
+    check_episodes(page)
+    look(page, "compared")
+    assert violations(page) == []
+    assert page.faults == []
+
+
+def test_one_file_works_without_a_server(page: Any, two_runs: list[Path], tmp_path: Path):
+    file = tmp_path / "page.html"
+    assert main(["show", *map(str, two_runs), "--html", str(file)]) == 0
+    page.goto(file.as_uri())
+    page.get_by_role("img", name="Reward, with 95 % interval").wait_for()
+    check_episodes(page)
+    assert violations(page) == []
+    assert page.faults == []
+
+
+def test_two_hundred_thousand_episodes_open_in_two_seconds(page: Any, tmp_path: Path):
+    folder = make_run(tmp_path / "big", steps=1)
+    slim = [
+        replace(segment, tokens=(), ends=(), logprobs=()) for segment in episode(GOLD, "Tom", 0.0).segments
+    ]
+    lines = [
+        msgspec.json.encode(replace(episode(GOLD, "Tom", 0.0), segments=tuple(slim), sample=i)) + b"\n"
+        for i in range(100)
+    ]
+    with (folder / "eval" / "trajectories.jsonl").open("wb") as file:
+        for _ in range(2000):
+            file.writelines(lines)
+    run = RunFolder(folder)
+    with running(lambda: build_viewer_app(Viewer([run], run.sources("big/")))) as address:
+        began = time.monotonic()
+        page.goto(f"{address}/#episodes")
+        page.get_by_label("Episodes of").select_option("big/eval")
+        page.locator("table.list tbody tr").nth(49).wait_for()
+        assert time.monotonic() - began < 2.0
+    assert page.faults == []
