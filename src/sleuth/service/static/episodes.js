@@ -38,14 +38,15 @@ export function episodesView(sources) {
   }
 
   async function open(row) {
-    opened.replaceChildren(await cardOf({ source: query.source, row: row.row }));
+    const card = await cardOf({ source: query.source, row: row.row });
+    opened.replaceChildren(card);
     const others = names.filter(([name]) => name !== query.source);
     if (others.length) {
       const compare = async (source) => {
-        if (source) opened.replaceChildren(opened.firstChild, chooser, await cardOf({ source, key: row.key }));
+        if (source) opened.replaceChildren(chooser, card, await cardOf({ source, key: row.key }));
       };
-      const chooser = el("p", {}, el("label", { htmlFor: "against" }, "The same question in "), select("against", [["", "…"], ...others], "", compare));
-      opened.append(chooser);
+      const chooser = el("p", { class: "wide" }, el("label", { htmlFor: "against" }, "The same question in "), select("against", [["", "…"], ...others], "", compare));
+      opened.prepend(chooser);
     }
     opened.querySelector("h2").focus();
   }
