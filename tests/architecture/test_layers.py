@@ -15,7 +15,7 @@ LAYERS: list[set[str]] = [
     {"encoders"},
     {"datasets", "corpora", "retrievers", "engines", "metrics"},
     {"judges", "episodes"},
-    {"protocols", "rollouts"},
+    {"protocols", "rollouts", "synthesis"},
     {"rewards", "algorithms"},
     {"training", "evaluation", "serving"},
     {"recipe", "agent", "citations", "experiment", "demo", "robustness"},

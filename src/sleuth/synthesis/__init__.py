@@ -1,0 +1,1 @@
+"""Questions over documents without labels: material chooses passages, writing asks a model, checks keep the good ones."""

@@ -1,0 +1,185 @@
+"""sleuth synth: questions written by a model over documents, and the checks that keep the good ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.datasets import load_questions
+from sleuth.engines.base import Request
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.synthesis.material import choose, connected, usable
+from sleuth.synthesis.questions import CHECKS
+from sleuth.synthesis.writing import read_pair
+from sleuth.types import Passage
+
+FILLER = "It is described here in plain words so that the passage is long enough to be asked about by anybody who reads."
+TOWNS = [
+    Passage("a", "Harbour", f"The old harbour was rebuilt by Odo Verrin in 1921. {FILLER}"),
+    Passage("b", "Painter", f"The famous painter Odo Verrin was born in Karstad. {FILLER}"),
+    Passage("c", "Tea", f"The drink is made from leaves in Lumme. {FILLER}"),
+]
+Capture = pytest.CaptureFixture[str]
+
+
+def test_passages_that_a_rare_name_connects_are_paired():
+    assert [(a.id, b.id, name) for a, b, name in connected(TOWNS)] == [("a", "b", "Odo Verrin")]
+
+
+def test_short_passages_and_tables_are_left_out():
+    table = Passage("t", "", "1 2 3 | 4 5 6 | " * 20)
+    assert usable([*TOWNS, Passage("s", "", "Too short."), table]) == TOWNS
+
+
+def test_the_choice_is_fixed_by_the_seed():
+    first, again, other = ([m.passages for m in choose(TOWNS, ("single",), seed)] for seed in (0, 0, 3))
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize(
+    ("reply", "pair"),
+    [
+        ("Question: Who rebuilt it?\nAnswer: Odo Verrin.", ("Who rebuilt it?", "Odo Verrin")),
+        ('Sure!\n\nQuestion: "Who?"\n\nAnswer: "A"', None),
+        ("Question: Tell me.\nAnswer: A", None),
+        ("Who rebuilt it?", None),
+    ],
+)
+def test_only_a_question_with_its_answer_is_read(reply: str, pair: tuple[str, str] | None):
+    assert read_pair(reply) == pair
+
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def synth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> Callable[..., tuple[dict[str, object], Path]]:
+    """Runs `sleuth synth --json` with a scripted model over the three passages."""
+    source, output = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl"
+    source.write_text(
+        "".join(json.dumps({"id": p.id, "title": p.title, "text": p.text}) + "\n" for p in TOWNS)
+    )
+
+    def run(reply: Write, *options: str, code: int = 0) -> tuple[dict[str, object], Path]:
+        def model(request: Request, turn: int) -> str:
+            return reply(request.messages[0].content)
+
+        monkeypatch.setattr("sleuth.engines.open_engine", lambda name: ScriptedEngine(model))
+        assert main(["synth", str(source), "-o", str(output), "--json", *options]) == code
+        return json.loads(capsys.readouterr().out), output
+
+    return run
+
+
+def good(prompt: str) -> str:
+    """A model that writes well and reads well."""
+    shown = set(re.findall(r"Passage \d \((\w+)\)", prompt))
+    if "Reply in two lines" in prompt:
+        if "compares" in prompt:
+            return "Question: Were the harbour and the painter's birth both in 1921?\nAnswer: No"
+        if "does not answer" in prompt:
+            return f"Question: What does the {shown.pop()} cost today?\nAnswer: not stated"
+        if len(shown) == 2:
+            return "Question: Where was the man who rebuilt the old harbour born?\nAnswer: Karstad"
+        return {"Harbour": "Question: Who rebuilt the old harbour?\nAnswer: Odo Verrin"}.get(
+            shown.pop(), "Question: Where is the drink made?\nAnswer: Lumme"
+        )
+    for word, reply, needed in (
+        ("born?", "Karstad", {"Harbour", "Painter"}),
+        ("both", "No, it was not.", {"Harbour"}),
+        ("rebuilt", "Odo Verrin", {"Harbour"}),
+        ("drink", "Lumme", {"Tea"}),
+    ):
+        if word in prompt.partition("Question:")[2] and needed <= shown:
+            return reply
+    return "not stated"
+
+
+def test_questions_of_every_kind_can_be_trained_on(synth: Callable[..., tuple[dict[str, object], Path]]):
+    report, output = synth(good)
+    questions = load_questions(f"jsonl:{output}", strict=True).questions
+    kinds = {question.kind: question for question in questions}
+    assert set(kinds) >= {"single", "unanswerable"}
+    assert {"bridge", "comparison"} & set(kinds)
+    assert not kinds["unanswerable"].answerable
+    assert report["questions"] == len(questions)
+    for question in questions:
+        if question.kind == "bridge":
+            assert set(question.gold_ids) == {"a", "b"}
+            assert [hop.answer for hop in question.hops] == ["Odo Verrin", "Karstad"]
+
+
+def writes(question: str, answer: str) -> Write:
+    return lambda p: f"Question: {question}\nAnswer: {answer}" if "Reply in two lines" in p else "Odo Verrin"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "check"),
+    [
+        ("single", lambda p: "I cannot.", "form"),
+        ("single", writes("Who rebuilt it?", "one " * 13), "form"),
+        ("single", writes("Who rebuilt it?", "Tom Reed"), "grounded"),
+        ("single", writes("What does the passage state?", "Odo Verrin"), "no_leak"),
+        ("single", writes("Who is Odo Verrin?", "Odo Verrin"), "no_leak"),
+        ("bridge", writes("Where was Odo Verrin born?", "Karstad"), "no_leak"),
+        ("single", writes("Who rebuilt it?", "Odo Verrin"), "not_from_memory"),
+        (
+            "bridge",
+            lambda p: writes("Where was the builder born?", "Karstad")(p) if "Reply in" in p else "Lumme",
+            "round_trip",
+        ),
+        ("unanswerable", writes("What does it cost?", "not stated"), "round_trip"),
+        (
+            "bridge",
+            lambda p: (
+                writes("Where was the builder born?", "Karstad")(p)
+                if "Reply in" in p
+                else "Karstad" * ("Passage" in p) or "not stated"
+            ),
+            "needs_all",
+        ),
+    ],
+)
+def test_a_faulty_question_is_counted_at_its_check(
+    kind: str, reply: Write, check: str, synth: Callable[..., tuple[dict[str, object], Path]]
+):
+    report, output = synth(reply, "--kinds", kind, code=1)
+    figures = report["yield"][kind]  # type: ignore[index]
+    assert figures[check] > 0
+    assert figures["kept"] == 0
+    assert figures["written"] == sum(figures[name] for name in CHECKS)
+    assert not output.exists()
+
+
+def test_the_same_question_is_kept_once(synth: Callable[..., tuple[dict[str, object], Path]]):
+    def reply(prompt: str) -> str:
+        if "Reply in two lines" in prompt:
+            return "Question: How is it described here?\nAnswer: in plain words"
+        return "in plain words" if "Passage" in prompt else "not stated"
+
+    report, _ = synth(reply, "--kinds", "single")
+    assert report["yield"]["single"]["new"] == 2  # type: ignore[index]
+    assert report["questions"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--kinds", "brige"], "did you mean 'bridge'"),
+        (["--count", "0"], "--count"),
+        ([], "no file or folder"),
+    ],
+)
+def test_bad_options_are_one_line(options: list[str], message: str, tmp_path: Path, capsys: Capture):
+    assert main(["synth", str(tmp_path / "none"), "-o", str(tmp_path / "x"), *options]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
