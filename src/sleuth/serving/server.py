@@ -83,6 +83,13 @@ def serve(
         raise RetrievalError("a worker could not open the index; the server stopped")
 
 
+def run_app(factory: Callable[[], Starlette], host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serve any application until a signal stops it; `ready` gets its address."""
+    listening = listen(host, port)
+    ready(address(listening))
+    uvicorn.Server(uvicorn_config(factory)).run(sockets=[listening])
+
+
 def _opened(open_retriever: Open) -> Retriever:
     """The retriever after a first search, which loads encoders, so that no client waits for them."""
     retriever = open_retriever()

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from sleuth.cli.output import warn
 from sleuth.errors import ConfigError
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
 
 TOKEN_VARIABLE = "SLEUTH_TOKEN"
 _LOCAL = {"127.0.0.1", "::1", "localhost"}
@@ -32,14 +27,3 @@ def token_of(arguments: argparse.Namespace) -> str:
     if not token and arguments.host not in _LOCAL:
         warn(f"anybody who reaches {arguments.host} can use this server: no token is required")
     return token
-
-
-def serve(arguments: argparse.Namespace, factory: Callable[[], Starlette], what: str) -> None:
-    """Serve an application until a signal; prints its address as soon as it listens."""
-    import uvicorn
-
-    from sleuth.serving.server import address, listen, uvicorn_config
-
-    listening = listen(arguments.host, arguments.port)
-    print(f"{what} at {address(listening)}", flush=True)
-    uvicorn.Server(uvicorn_config(factory)).run(sockets=[listening])

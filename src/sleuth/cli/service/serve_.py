@@ -56,6 +56,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     from sleuth.service.run_folder import RunFolder
     from sleuth.service.store import Store, episodes_file
     from sleuth.service.viewer import Viewer
+    from sleuth.serving.server import run_app
 
     given = {
         name: getattr(arguments, name)
@@ -75,9 +76,14 @@ def _serve(arguments: argparse.Namespace) -> None:
             if not name.endswith("/served")
         }
     viewer = Viewer(runs, sources, list(agents))
-    what = f"serving {', '.join(agents)}; answers are stored in {folder}"
+    what = f"{', '.join(agents)}; answers are stored in {folder}; serving"
     try:
-        listening.serve(arguments, lambda: build_app(Desk(agents, limits), store, viewer), what)
+        run_app(
+            lambda: build_app(Desk(agents, limits), store, viewer),
+            arguments.host,
+            arguments.port,
+            lambda url: print(f"{what} at {url}", flush=True),
+        )
     finally:
         store.close()
 

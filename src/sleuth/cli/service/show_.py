@@ -33,6 +33,7 @@ def _show(arguments: argparse.Namespace) -> None:
     from sleuth.service.page import write_page
     from sleuth.service.run_folder import RunFolder
     from sleuth.service.viewer import Viewer
+    from sleuth.serving.server import run_app
 
     runs = [RunFolder(path) for path in arguments.runs]
     names = [each.name for each in runs]
@@ -49,4 +50,9 @@ def _show(arguments: argparse.Namespace) -> None:
         print(f"page: {arguments.html}")
         return
     token = listening.token_of(arguments)
-    listening.serve(arguments, lambda: build_viewer_app(viewer, token), f"showing {', '.join(names)}")
+    run_app(
+        lambda: build_viewer_app(viewer, token),
+        arguments.host,
+        arguments.port,
+        lambda url: print(f"showing {', '.join(names)} at {url}", flush=True),
+    )

@@ -1,0 +1,121 @@
+"""sleuth serve and sleuth show as processes: what they print, serve, refuse, and how they stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import openai
+import pytest
+
+from sleuth.cli import main
+from sleuth.recipes import RECIPES
+from support.runs import make_run
+
+SMALL = ["--set", "scale.max_new_tokens=8", "--set", "scale.max_context=1000"]
+Start = Callable[..., tuple[str, "subprocess.Popen[str]"]]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> str:
+    source = tmp_path / "passages.jsonl"
+    source.write_text(
+        json.dumps({"id": "p1", "title": "Emma", "text": "Emma is a novel by Ann Bell."}) + "\n"
+    )
+    assert main(["index", str(source), "-o", str(tmp_path / "idx"), "--json"]) == 0
+    return str(tmp_path / "idx")
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts a verb as a process and waits for the address that it prints."""
+    with ExitStack() as stack:
+
+        def begin(*arguments: str) -> tuple[str, subprocess.Popen[str]]:
+            command = [sys.executable, "-m", "sleuth", *arguments, "--port", "0"]
+            environment = os.environ | {"OMP_NUM_THREADS": "1"}
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                cwd=tmp_path,
+                env=environment,
+            )
+            stack.callback(process.communicate)
+            stack.callback(process.kill)
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert " at http" in line, process.communicate()
+            return line.rsplit(" ", 1)[1].strip(), process
+
+        yield begin
+
+
+@pytest.mark.slow
+def test_every_recipe_is_served_by_name_and_a_signal_lets_streams_finish(
+    start: Start, tiny_model: Path, index: str, tmp_path: Path
+):
+    url, process = start("serve", "--model", str(tiny_model), "--index", index, *SMALL)
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="none")
+    names = [model.id for model in client.models.list()]
+    assert names[0] == "rag"
+    assert set(names) == set(RECIPES)
+    texts: list[str] = []
+
+    def read() -> None:
+        with client.responses.stream(model="rag", input="Who wrote Emma?") as stream:
+            texts.append(stream.get_final_response().output_text)
+
+    reading = threading.Thread(target=read)
+    reading.start()
+    client.responses.create(model="rag", input="Who wrote Emma?")
+    process.send_signal(signal.SIGTERM)
+    reading.join(30)
+    assert texts
+    assert process.wait(30) in (0, -signal.SIGTERM)
+    assert len((tmp_path / "served" / "episodes.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.slow
+def test_a_run_is_shown(start: Start, tmp_path: Path):
+    make_run(tmp_path / "run")
+    url, _ = start("show", "run")
+    assert httpx.get(f"{url}/api/about").json()["runs"][0]["name"] == "run"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["serve", "--model", "no/such"], "searches an index and none is named: --index DIR"),
+        (["serve", "nowhere"], "nowhere"),
+        (["serve", "--index", "IDX", "--recipe", "ragg"], "did you mean"),
+        (["serve", "--index", "IDX", "--judge", ""], "judge's name is empty"),
+        (["serve", "--index", "IDX", "--token", ""], "--token is empty"),
+        (["serve", "--index", "IDX", "--max-running", "0"], "max_running must be at least 1"),
+        (["show", "nowhere"], "not a run folder"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line(
+    arguments: list[str],
+    message: str,
+    index: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.chdir(tmp_path)
+    capsys.readouterr()
+    assert main([index if word == "IDX" else word for word in arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "served").exists()
