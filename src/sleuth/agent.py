@@ -20,7 +20,7 @@ from sleuth.episodes.events import Event
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.record import Record
 from sleuth.episodes.world import GREEDY, World
-from sleuth.errors import ConfigError, DataError, EngineError, RetrievalError
+from sleuth.errors import ConfigError, DataError, RetrievalError, TooLongError
 from sleuth.judges.base import Judge
 from sleuth.judges.lexical import LexicalJudge
 from sleuth.recipe import Recipe
@@ -108,7 +108,7 @@ class Agent:
     def ask(self, question: str, passages: Sequence[Passage] = ()) -> Reply:
         """Answer one question greedily; `passages` come with it, for recipes that read given ones.
 
-        Raises DataError if the question is empty, EngineError if it does not fit the model,
+        Raises DataError if the question is empty, TooLongError if it does not fit the model,
         RetrievalError if the recipe reads given passages and there are none.
         """
         return self.ask_all([question], passages)[0]
@@ -162,7 +162,7 @@ def _served(trajectory: Trajectory) -> Trajectory:
         raise RetrievalError(trajectory.fault)
     if trajectory.ending == "context" and not trajectory.actions:
         length = len(trajectory.tokens)
-        raise EngineError(
+        raise TooLongError(
             f"the question does not fit: its prompt has {length} tokens, more than the context allows"
         )
     return trajectory

@@ -28,6 +28,10 @@ class EngineError(SleuthError):
     """A model that could not be loaded, reached or prompted."""
 
 
+class TooLongError(EngineError):
+    """A question that does not fit the model's context."""
+
+
 class RolloutError(SleuthError):
     """A trajectory or transcript that is malformed."""
 

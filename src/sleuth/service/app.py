@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Route
 
 from sleuth.agent import Reply
 from sleuth.episodes.events import Event
-from sleuth.errors import DataError, SleuthError
+from sleuth.errors import DataError, SleuthError, TooLongError
 from sleuth.service import chat, wire
 from sleuth.service.desk import Desk
 from sleuth.service.responses import Writer
@@ -214,7 +214,7 @@ def _status(error: Exception) -> int:
     match error:
         case RequestError(status=status) | HTTPException(status_code=status):
             return int(status)
-        case DataError():
+        case DataError() | TooLongError():
             return 400
         case SleuthError():
             return 503

@@ -18,8 +18,8 @@ from sleuth.types import Passage
 
 def completion(reply: Reply, name: str, request: ChatRequest, created: int) -> dict[str, Any]:
     """A chat completion object; `name` is its id."""
-    message = {"role": "assistant", "content": reply.cited.text, "refusal": None}
-    message["annotations"] = annotations(reply)
+    message: dict[str, Any] = {"role": "assistant", "content": reply.cited.text, "refusal": None}
+    message["annotations"] = url_citations(reply)
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     head = _head(name, "chat.completion", request, created)
     return head | {"choices": [choice], "usage": _usage(reply), "sleuth": summary(reply)}
@@ -41,7 +41,7 @@ async def chunks(
         elif isinstance(event, Reply):
             for piece in pieces(event):
                 yield chunk({"content": piece})
-            yield chunk({"annotations": annotations(event)}, "stop", sleuth=summary(event))
+            yield chunk({"annotations": url_citations(event)}, "stop", sleuth=summary(event))
             if request.stream_options and request.stream_options.include_usage:
                 yield sse(head | {"choices": [], "usage": _usage(event)})
     yield b"data: [DONE]\n\n"
@@ -53,7 +53,7 @@ def pieces(reply: Reply) -> list[str]:
     return [word if place == 0 else f" {word}" for place, word in enumerate(words)]
 
 
-def annotations(reply: Reply) -> list[dict[str, Any]]:
+def url_citations(reply: Reply) -> list[dict[str, Any]]:
     """A url_citation for each number in the answer's text."""
     found = []
     for start, end, number in marks(reply):

@@ -39,7 +39,7 @@ FLAGS = [
     "no_answer",
     "rewarded",
 ]
-"""What a list can be filtered by; an episode has several."""
+"""Filters of a list; an episode has several."""
 SORTS = ("reward", "tokens", "searches", "turns")
 """Columns to sort by, downward with "-" before the name; else the order of the files."""
 
@@ -173,7 +173,8 @@ class Episodes:
 
     def trajectory(self, row: int) -> Trajectory:
         """The episode of a row. DataError without such a row."""
-        return self._decoded(row, _WHOLE)
+        found: Trajectory = self._decoded(row, _WHOLE)
+        return found
 
     def _group(self, row: int) -> list[int]:
         """Rows of the same question next to this one, in one file: the group that was compared in training."""

@@ -106,7 +106,8 @@ def pairs(folder: Path) -> Iterator[dict[str, Any]]:
 
 def _row(trajectory: Trajectory, answer: str) -> dict[str, Any]:
     """A record of the reader `jsonl`; the passages shown that hold the answer are gold, and found by their search."""
-    question, hops, query = trajectory.question, {}, trajectory.question.text
+    question, query = trajectory.question, trajectory.question.text
+    hops: dict[str, dict[str, str]] = {}
     searches = {action.segment: action.text for action in trajectory.actions if action.kind == "search"}
     for place, segment in enumerate(trajectory.segments):
         query = searches.get(place, query)

@@ -54,7 +54,7 @@ class Viewer:
         ]
 
     def about(self) -> dict[str, Any]:
-        """What the page is opened on."""
+        """Models, runs and sources of the page."""
         return {
             "models": self.models,
             "runs": [run.about() for run in self.runs],

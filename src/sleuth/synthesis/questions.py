@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -37,14 +37,14 @@ class Yield:
     """Candidates by kind, and how many failed at each check."""
 
     written: Counter[str] = field(default_factory=Counter)
-    failed: dict[str, Counter[str]] = field(default_factory=dict)
+    failed: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     kept: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: Kind, failed: str) -> None:
         """Count one candidate; `failed` names the first check that it failed, "" for none."""
         self.written[kind] += 1
         if failed:
-            self.failed.setdefault(kind, Counter())[failed] += 1
+            self.failed[kind][failed] += 1
         else:
             self.kept[kind] += 1
 

@@ -91,5 +91,5 @@ def show(reply: "Reply", *, steps: bool = True) -> None:
         console.print(Text.assemble(number, title, rest))
     if steps:
         console.print("\nSteps")
-        for number, action in enumerate(reply.trajectory.actions, 1):
-            console.print(as_written(f"  {number}. {action.kind}: {action.text}"))
+        for place, action in enumerate(reply.trajectory.actions, 1):
+            console.print(as_written(f"  {place}. {action.kind}: {action.text}"))

@@ -30,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> None:
     from sleuth.service.app import build_viewer_app
+    from sleuth.service.episodes import Episodes
     from sleuth.service.page import write_page
     from sleuth.service.run_folder import RunFolder
     from sleuth.service.viewer import Viewer
@@ -39,7 +40,7 @@ def _show(arguments: argparse.Namespace) -> None:
     names = [each.name for each in runs]
     if len(set(names)) < len(names):
         names = [str(path) for path in arguments.runs]
-    sources = {}
+    sources: dict[str, Episodes] = {}
     for name, each in zip(names, runs, strict=True):
         sources |= each.sources(f"{name}/")
     viewer = Viewer(runs, sources)

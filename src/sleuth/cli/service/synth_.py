@@ -102,7 +102,7 @@ def _report(arguments: argparse.Namespace, tally: Yield, count: int) -> None:
 
     rows = {
         kind: {"written": tally.written[kind]}
-        | {check: tally.failed.get(kind, {}).get(check, 0) for check in CHECKS}
+        | {check: tally.failed[kind][check] for check in CHECKS}
         | {"kept": tally.kept[kind]}
         for kind in tally.written
     }
