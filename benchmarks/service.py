@@ -49,7 +49,9 @@ async def measure(url: str, count: int) -> dict[str, Any]:
 
         async def one() -> tuple[bool, float]:
             began, first, text = time.perf_counter(), 0.0, ""
-            async with client.stream("POST", f"{url}/v1/chat/completions", json=body | {"stream": True}) as reply:
+            async with client.stream(
+                "POST", f"{url}/v1/chat/completions", json=body | {"stream": True}
+            ) as reply:
                 async for piece in reply.aiter_text():
                     first = first or time.perf_counter() - began
                     text += piece

@@ -36,7 +36,8 @@ _YES_OR_NO = re.compile(
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b",
     re.IGNORECASE,
 )
-_MARK = re.compile(r"\s*\[\d{1,3}\]")
+_MARK = re.compile(r"\s*\[\d{1,3}(?:\s*,\s*\d{1,3})*\]")
+_NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,8 @@ class _Quote:
 
 def cite(trajectory: Trajectory, judge: Judge) -> Cited:
     """The answer of an episode with its citations; `not_found` if it has none."""
-    answer = _MARK.sub("", trajectory.answer or "").strip()
-    if trajectory.ending != "answered" or not answer:
+    answer = trajectory.answer or ""
+    if trajectory.ending != "answered" or not _MARK.sub("", answer).strip():
         return Cited("not_found")
     passages = list({hit.passage.id: hit.passage for hit in trajectory.hits}.values())
     return check(trajectory.question.text, answer, passages, judge)
@@ -107,7 +108,7 @@ def cite(trajectory: Trajectory, judge: Judge) -> Cited:
 
 def check(question: str, answer: str, passages: Sequence[Passage], judge: Judge) -> Cited:
     """An answer with citations of the passages. A judge that fails leaves the status "unchecked"."""
-    claims = claims_of(answer, question)
+    claims = claims_of(_MARK.sub("", answer).strip(), question)
     found = [_nearest(claim, text, passages) for text, claim in claims]
     premises = [_premises(quotes) for quotes in found]
     pairs = [(premise, claim) for own, (_, claim) in zip(premises, claims, strict=True) for premise in own]
@@ -126,16 +127,20 @@ def _support(question: str, text: str, premise: str, verdict: float | None) -> f
     """The mean of the judge's verdict and the share of the statement's own words that the premise contains.
 
     Words of the question are not its own: alone they would support any answer. A yes or no to a yes-or-no
-    question has no words of its own, and the judge decides.
+    question has no words of its own, and the judge decides. Numbers that the premise lacks cost up to half.
     """
     if verdict is None:
         return None
-    asked, held = set(words(question)), set(words(premise))
-    own = [word for word in content_words(text) if word not in asked]
-    if own:
-        return (verdict + sum(word in held for word in own) / len(own)) / 2
-    is_plain = text.lower().strip(" .") in ("yes", "no") and _YES_OR_NO.match(question)
-    return verdict if is_plain else 0.0
+    if not (own := set(content_words(text)) - set(words(question))):
+        is_plain = text.lower().strip(" .") in ("yes", "no") and _YES_OR_NO.match(question)
+        return verdict if is_plain else 0.0
+    support = (verdict + _share(own, set(words(premise)))) / 2
+    numbers = set(_NUMBER.findall(text)) - set(_NUMBER.findall(question))
+    return support * (1 + _share(numbers, set(_NUMBER.findall(premise)))) / 2
+
+
+def _share(wanted: set[str], held: set[str]) -> float:
+    return len(wanted & held) / len(wanted) if wanted else 1.0
 
 
 def claims_of(answer: str, question: str) -> list[tuple[str, str]]:
