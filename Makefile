@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo test test-modes quick lint format bench bench-retrieval test-oldest clean help
+.PHONY: demo docs test test-modes quick lint format bench bench-retrieval test-oldest clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ bench-retrieval: $(VENV)/.bench
 	$(BIN)/python benchmarks/growth.py --largest $(LARGEST) --json results/benchmarks/growth.json
 	$(if $(INDEX),$(BIN)/python benchmarks/dense.py $(INDEX) $(QUESTIONS) $(if $(REAL),--real $(REAL)) --vectors 1000000 --json results/benchmarks/dense.json,@echo "vectors left out: name an index built with --dense and its questions (INDEX=… QUESTIONS=…)")
 
+## make docs         the documentation as a site in build/site
+docs: $(VENV)/.docs
+	$(BIN)/python -m mkdocs build
+
 ## make test-oldest  engines and training on the oldest supported transformers, in its own environment
 test-oldest: .venv-oldest/.test
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -m "not slow" tests/engines tests/algorithms tests/training tests/rollouts
@@ -76,6 +80,10 @@ $(VENV)/.demo: $(VENV)/.base
 
 $(VENV)/.test: $(VENV)/.base
 	$(PIP) -e ".[test]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	$(PIP) -e ".[docs]"
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -64,11 +64,13 @@ def synth(
 ) -> Callable[..., tuple[dict[str, object], Path]]:
     """Runs `sleuth synth --json` with a scripted model over the three passages."""
     source, output = tmp_path / "corpus.jsonl", tmp_path / "questions.jsonl"
-    source.write_text(
-        "".join(json.dumps({"id": p.id, "title": p.title, "text": p.text}) + "\n" for p in TOWNS)
-    )
 
-    def run(reply: Write, *options: str, code: int = 0) -> tuple[dict[str, object], Path]:
+    def run(
+        reply: Write, *options: str, code: int = 0, documents: list[Passage] = TOWNS
+    ) -> tuple[dict[str, object], Path]:
+        rows = [{"id": p.id, "title": p.title, "text": p.text} for p in documents]
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
         def model(request: Request, turn: int) -> str:
             return reply(request.messages[0].content)
 
@@ -168,6 +170,31 @@ def test_the_same_question_is_kept_once(synth: Callable[..., tuple[dict[str, obj
     report, _ = synth(reply, "--kinds", "single")
     assert report["yield"]["single"]["new"] == 2  # type: ignore[index]
     assert report["questions"] == 1
+
+
+def test_every_tenth_question_is_set_aside(
+    synth: Callable[..., tuple[dict[str, object], Path]], tmp_path: Path
+):
+    documents = [
+        Passage(f"p{i}", f"Town {i}", f"The town was founded by person{i} of old. {FILLER}")
+        for i in range(20)
+    ]
+
+    def reply(prompt: str) -> str:
+        place = re.search(r"person(\d+)|town(\d+) alone", prompt)
+        number = next(filter(None, place.groups())) if place else ""
+        if "Reply in two lines" in prompt:
+            return f"Question: Which founder had town{number} alone as x{number} y{number} z{number}?\nAnswer: person{number}"
+        return f"person{number}" if "Passage" in prompt else "not stated"
+
+    report, output = synth(
+        reply, "--kinds", "single", "--dev", str(tmp_path / "dev.jsonl"), documents=documents
+    )
+    kept = [
+        len(load_questions(f"jsonl:{path}", strict=True).questions)
+        for path in (output, tmp_path / "dev.jsonl")
+    ]
+    assert (report["questions"], kept) == (20, [18, 2])
 
 
 @pytest.mark.parametrize(

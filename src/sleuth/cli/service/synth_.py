@@ -26,6 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE.jsonl", help="file to write"
     )
+    dev = "write every tenth question there instead, to evaluate on"
+    parser.add_argument("--dev", type=Path, metavar="FILE.jsonl", help=dev)
     add_shared(
         parser, "--model", help="model that writes and answers: a name, folder or openai:<url>#<model>"
     )
@@ -69,10 +71,17 @@ def run(arguments: argparse.Namespace) -> int:
                 meter.show(len(kept))
         except KeyboardInterrupt:
             warn("interrupted: the questions found so far are kept")
-    if kept:
-        rows = [msgspec.json.encode(_row(question)) + b"\n" for question in kept]
-        with whole_file(arguments.output) as file:
-            file.writelines(rows)
+    rows = [msgspec.json.encode(_row(question)) + b"\n" for question in kept]
+    parts = {arguments.output: rows}
+    if arguments.dev:
+        parts = {
+            arguments.dev: rows[9::10],
+            arguments.output: [row for i, row in enumerate(rows) if i % 10 != 9],
+        }
+    for path, part in parts.items():
+        if part:
+            with whole_file(path) as file:
+                file.writelines(part)
     _report(arguments, tally, len(kept))
     if not kept:
         raise DataError(
