@@ -13,7 +13,8 @@ import pytest
 
 from sleuth.agent import Agent
 from sleuth.citations import NOT_FOUND, UNSUPPORTED
-from sleuth.engines.base import Completion, Request, Sampling
+from sleuth.engines.base import Completion, Message, Request, Sampling
+from sleuth.engines.openai import OpenAIEngine
 from sleuth.engines.scripted import ScriptedEngine
 from support.contracts import QUESTION, SEARCHES, agent_that
 
@@ -274,3 +275,22 @@ def test_a_hundred_streams_at_once_are_all_whole(serve: Serve):
             return await asyncio.gather(*(one() for _ in range(100)))
 
     assert asyncio.run(many()) == [SUPPORTED] * 100
+
+
+def test_an_engine_over_an_endpoint_passes_pieces_on_as_they_arrive(serve: Serve):
+    pieces: list[str] = []
+    engine = OpenAIEngine(serve().url, "contracts", context_length=10_000)
+    request = Request([5], messages=(Message("user", QUESTION),), on_text=pieces.append)
+    (done,) = engine.generate([request], Sampling())
+    assert pieces == ["Ann", " Bell", " [1]"]
+    assert (done.text, done.stop) == (SUPPORTED, "eos")
+
+
+def test_an_agent_over_an_endpoint_streams_its_turns(serve: Serve):
+    agent = agent_that(recipe="rag/cpu")
+    upstream = OpenAIEngine(serve().url, "contracts", context_length=100_000)
+    url = serve({"second": Agent(agent.recipe, upstream, agent.retriever)}).url
+    with client(url).responses.stream(model="second", input=QUESTION) as stream:
+        deltas = [event.delta for event in stream if event.type == "response.reasoning_text.delta"]
+    assert len(deltas) > 3
+    assert "".join(deltas).startswith("Ann Bell")

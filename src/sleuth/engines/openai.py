@@ -7,7 +7,7 @@ token ids keep the sampled tokens exactly; text and chat replies are encoded aga
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -39,6 +39,9 @@ class _Form:
     extra: dict[str, Any]
 
 
+OnText = Callable[[str], None]
+_ENDINGS = ("finish_reason", "stop_reason", "matched_stop")
+"""Fields of a choice that give the reason of its end."""
 _NO_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 _KEEP_STOP = {"include_stop_str_in_output": True}
 # A server may fill in top-k or a repetition penalty from the model's generation config; samples
@@ -166,7 +169,9 @@ class OpenAIEngine(Engine):
         while True:
             form = self._forms[0]
             try:
-                reply = await self._post(connection, form.path, self._body(form, request, sampling))
+                body = self._body(form, request, sampling)
+                on_text = None if form.api == "tokens" else request.on_text
+                reply = await self._post(connection, form.path, body, on_text)
             except TransientError as error:
                 raise EngineError(f"{self.name} failed: {error} (tried {self.attempts} times)") from error
             except RefusedError as error:
@@ -182,16 +187,28 @@ class OpenAIEngine(Engine):
             self._has_answered = True
             return completion
 
-    async def _post(self, connection: _Connection, path: str, body: dict[str, Any]) -> Any:
-        """The decoded answer; raises RefusedError, or TransientError after the last attempt."""
+    async def _post(
+        self, connection: _Connection, path: str, body: dict[str, Any], on_text: OnText | None
+    ) -> Any:
+        """The decoded answer; raises RefusedError, or TransientError after the last attempt.
+
+        With `on_text` the answer is streamed, and each piece of text passed on.
+        """
+        if on_text:
+            body = body | {"stream": True}
 
         async def attempt() -> Any:
             try:
-                async with connection.slots:
-                    response = await connection.client.post(self.base_url + path, json=body)
+                async with (
+                    connection.slots,
+                    connection.client.stream("POST", self.base_url + path, json=body) as response,
+                ):
+                    kind = response.headers.get("Content-Type", "")
+                    if on_text and response.status_code == 200 and kind.startswith("text/event-stream"):
+                        return await _joined(response.aiter_lines(), on_text)
+                    answer, status = decoded(await response.aread()), response.status_code
             except httpx.HTTPError as error:
                 raise TransientError(f"{type(error).__name__}: {error}") from error
-            answer, status = decoded(response.content), response.status_code
             if status != 200:
                 raise failure(status, answer, response.headers.get("Retry-After", ""))
             return answer
@@ -255,6 +272,24 @@ class OpenAIEngine(Engine):
             return int(models[0]["max_model_len"])
         except (httpx.HTTPError, ValueError, KeyError, TypeError, IndexError, AttributeError):
             return None
+
+
+async def _joined(stream: AsyncIterator[str], on_text: OnText) -> dict[str, Any]:
+    """A streamed answer as the one choice that an endpoint without streaming gives."""
+    text, ended = "", dict[str, Any]()
+    async for line in stream:
+        event = decoded(line.removeprefix("data:").encode()) if line.startswith("data:") else None
+        if not isinstance(event, dict) or not event.get("choices"):
+            continue
+        choice = event["choices"][0]
+        piece = choice.get("text") or (choice.get("delta") or {}).get("content") or ""
+        if piece:
+            text += piece
+            on_text(piece)
+        ended |= {name: choice[name] for name in _ENDINGS if choice.get(name)}
+    if not ended:
+        raise TransientError("the stream ended early")
+    return {"choices": [ended | {"text": text, "message": {"content": text}}]}
 
 
 def _tokenizer(given: Tokenizer | str | None) -> tuple[Tokenizer, int | None]:
