@@ -9,6 +9,7 @@ import re
 import string
 import unicodedata
 from typing import Literal
+from urllib.parse import quote
 
 Normaliser = Literal["squad", "nq", "triviaqa", "arena"]
 
@@ -91,6 +92,11 @@ def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def passage_url(name: str) -> str:
+    """A name of a passage that clients can cite; it cannot be opened."""
+    return f"sleuth://passage/{quote(name, safe='')}"
 
 
 def counted(count: int, noun: str) -> str:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from typing import Any
-from urllib.parse import quote
 
 from sleuth.agent import Reply
 from sleuth.episodes.events import Event, Writing
 from sleuth.service.desk import usage
 from sleuth.service.wire import ChatRequest, sse
-from sleuth.types import Passage
+from sleuth.text import passage_url
 
 
 def completion(reply: Reply, name: str, request: ChatRequest, created: int) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def url_citations(reply: Reply) -> list[dict[str, Any]]:
     found = []
     for start, end, number in marks(reply):
         passage = reply.citations[number - 1].passage
-        url = {"start_index": start, "end_index": end, "title": passage.title, "url": url_of(passage)}
+        url = {"start_index": start, "end_index": end, "title": passage.title, "url": passage_url(passage.id)}
         found.append({"type": "url_citation", "url_citation": url})
     return found
 
@@ -74,11 +73,6 @@ def marks(reply: Reply) -> list[tuple[int, int, int]]:
                 position = start + len(mark)
                 found.append((start, position, number))
     return found
-
-
-def url_of(passage: Passage) -> str:
-    """A name that clients can cite; it cannot be opened."""
-    return f"sleuth://passage/{quote(passage.id, safe='')}"
 
 
 def summary(reply: Reply) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from pathlib import Path
 import httpx
 import openai
 import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from sleuth.cli import main
 from sleuth.recipes import RECIPES
@@ -93,6 +96,35 @@ def test_every_recipe_is_served_by_name_and_a_signal_lets_streams_finish(
     assert texts
     assert process.wait(30) in (0, -signal.SIGTERM)
     assert len((tmp_path / "served" / "episodes.jsonl").read_text().splitlines()) == answered + 2
+
+
+@pytest.mark.slow
+def test_an_agent_answers_over_mcp(tiny_model: Path, index: str):
+    async def scene() -> dict[str, object]:
+        words = [
+            "-m",
+            "sleuth",
+            "serve",
+            "--mcp",
+            "--model",
+            str(tiny_model),
+            "--index",
+            index,
+            "--recipe",
+            "rag",
+            *SMALL,
+        ]
+        server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            assert {tool.name for tool in (await session.list_tools()).tools} == {"ask", "search", "fetch"}
+            empty = await session.call_tool("ask", {"question": " "})
+            assert empty.is_error
+            return (await session.call_tool("ask", {"question": "Who wrote Emma?"})).structured_content
+
+    reply = asyncio.run(asyncio.wait_for(scene(), 120))
+    assert set(reply) == {"answer", "status", "citations"}
+    assert reply["status"] in ("unsupported", "not_found")
 
 
 @pytest.mark.slow

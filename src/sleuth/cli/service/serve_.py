@@ -27,6 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--judge", default="lexical", metavar="NAME", help=judge)
     store = "folder for answered questions and feedback (default: RUN/served, or served)"
     parser.add_argument("--store", type=Path, metavar="DIR", help=store)
+    mcp = "serve 'ask' by the first agent, 'search' and 'fetch' over MCP on stdio instead"
+    parser.add_argument("--mcp", action="store_true", help=mcp)
     listening.add_arguments(parser, 8080)
     limits = parser.add_argument_group("limits")
     for option, kind, text in (
@@ -40,12 +42,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        _serve(arguments)
+        _serve_mcp(arguments) if arguments.mcp else _serve(arguments)
     except ModuleNotFoundError as error:
+        extra = "mcp" if arguments.mcp else "serve"
         raise ConfigError(
-            f"serving needs {error.name}: pip install '.[serve]' in the Sleuth checkout"
+            f"serving needs {error.name}: pip install '.[{extra}]' in the Sleuth checkout"
         ) from error
     return 0
+
+
+def _serve_mcp(arguments: argparse.Namespace) -> None:
+    from sleuth.agent import Reply
+    from sleuth.serving.mcp_tools import Answer, Quoted, serve_stdio
+    from sleuth.text import passage_url
+
+    if not arguments.index:
+        raise ConfigError("--mcp serves an index: --index DIR")
+    agent = next(iter(open_agents(arguments).values()))
+
+    async def ask(question: str) -> Answer:
+        async for event in agent.stream(question):
+            if isinstance(event, Reply):
+                cited = [
+                    Quoted(c.passage.id, c.passage.title, passage_url(c.passage.id), c.quote)
+                    for c in event.citations
+                ]
+                return Answer(event.cited.text, event.cited.status, cited)
+        raise AssertionError("an episode ends with a reply")
+
+    serve_stdio(agent.retriever, arguments.index, ask)
 
 
 def _serve(arguments: argparse.Namespace) -> None:
