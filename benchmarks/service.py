@@ -21,6 +21,9 @@ import uvicorn
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from sleuth.agent import Agent
+from sleuth.engines.base import Completion, Request, Sampling
+from sleuth.engines.scripted import ScriptedEngine
 from sleuth.service.app import build_app
 from sleuth.service.desk import Desk
 from sleuth.service.limits import Limits
@@ -31,6 +34,33 @@ from sleuth.storage import write_json
 from support.contracts import QUESTION, agent_that
 
 STREAMS = 100
+
+
+class Waiting(ScriptedEngine):
+    """Never answers; notes when it began to wait and when it was cancelled."""
+
+    began, ended = asyncio.Event(), 0.0
+
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        self.began.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            Waiting.ended = time.perf_counter()
+        raise AssertionError
+
+
+async def slot_freed_s(client: httpx.AsyncClient, url: str, body: dict[str, Any]) -> float:
+    """Seconds from a client's leaving to the end of its episode."""
+    body = body | {"model": "waiting", "stream": True}
+    async with client.stream("POST", f"{url}/v1/chat/completions", json=body) as reply:
+        await anext(reply.aiter_bytes())
+        while not Waiting.began.is_set():
+            await asyncio.sleep(0.001)
+        left = time.perf_counter()
+    while not Waiting.ended:
+        await asyncio.sleep(0.001)
+    return Waiting.ended - left
 
 
 async def measure(url: str, count: int) -> dict[str, Any]:
@@ -58,11 +88,13 @@ async def measure(url: str, count: int) -> dict[str, Any]:
             return text.endswith("data: [DONE]\n\n"), first
 
         streams = await asyncio.gather(*(one() for _ in range(STREAMS)))
+        freed = await slot_freed_s(client, url, body)
     medians = [1000 * statistics.median(times) for times in (bare, served)]
     return {
         "bare_ms": round(medians[0], 2),
         "served_ms": round(medians[1], 2),
         "overhead_ms": round(medians[1] - medians[0], 2),
+        "slot_freed_ms": round(1000 * freed, 1),
         "streams": STREAMS,
         "whole_streams": sum(is_whole for is_whole, _ in streams),
         "slowest_first_byte_s": round(max(first for _, first in streams), 3),
@@ -76,7 +108,9 @@ def main() -> None:
     arguments = parser.parse_args()
     listening = listen("127.0.0.1", 0)
     with TemporaryDirectory() as folder:
-        desk = Desk({"m": agent_that()}, Limits(max_running=STREAMS))
+        agent = agent_that()
+        agents = {"m": agent, "waiting": Agent(agent.recipe, Waiting([]), agent.retriever)}
+        desk = Desk(agents, Limits(max_running=STREAMS))
         app = build_app(desk, Store(Path(folder)), Viewer([], {}))
         server = uvicorn.Server(uvicorn_config(lambda: app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

@@ -129,6 +129,8 @@ def writes(question: str, answer: str) -> Write:
         ("single", lambda p: "I cannot.", "form"),
         ("single", writes("Who rebuilt it?", "one " * 13), "form"),
         ("single", writes("Who rebuilt it?", "Tom Reed"), "grounded"),
+        ("single", writes("Was it rebuilt?", "Yes"), "grounded"),
+        ("unanswerable", writes("What is not stated about it?", "not stated"), "no_leak"),
         ("single", writes("What does the passage state?", "Odo Verrin"), "no_leak"),
         ("single", writes("Who is Odo Verrin?", "Odo Verrin"), "no_leak"),
         ("bridge", writes("Where was Odo Verrin born?", "Karstad"), "no_leak"),

@@ -26,7 +26,10 @@ ALIKE = 0.8
 """Share of common words at which two questions count as one."""
 BATCH = 16
 """Candidates written and checked together."""
-_POINTS_AT_TEXT = re.compile(r"\b(?:passages?|the (?:text|document|article|section|author))\b", re.IGNORECASE)
+_POINTS_AT_TEXT = re.compile(
+    r"\b(?:passages?|the (?:text|document|article|section|author)|(?:not )?(?:stated|mentioned))\b",
+    re.IGNORECASE,
+)
 
 Search = Callable[[str], Sequence[Passage]]
 """The nearest passages of all documents for a question."""
@@ -141,7 +144,8 @@ def _text_fault(question: Question, material: Material, seen: list[set[str]]) ->
     """The first check of the text alone that fails; a question that passes is remembered."""
     texts = [f"{p.title} {p.text}" for p in material.passages]
     given = question.answers[0] if question.answers else ""
-    if question.answerable and _is_open(question) and not any(contains(text, given) for text in texts):
+    may_be_closed = question.kind == "comparison" and not _is_open(question)
+    if question.answerable and not may_be_closed and not any(contains(text, given) for text in texts):
         return "grounded"
     is_named = question.kind == "bridge" and contains(question.text, material.name)
     is_given = question.kind != "comparison" and contains(question.text, given)
