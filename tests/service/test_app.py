@@ -54,9 +54,16 @@ def test_other_paths_and_methods_are_refused_in_one_line(method: str, path: str,
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"model": 1}', b"\xff", b'{"a":' * 5000])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/feedback"])
 def test_a_body_that_cannot_be_read_gets_400(path: str, body: bytes, serve: Serve):
-    reply = httpx.post(serve().url + path, content=body)
+    reply = httpx.post(serve().url + path, content=body, headers={"Content-Type": "application/json"})
     assert reply.status_code == 400
     assert "cannot be read" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/feedback"])
+def test_a_form_of_another_site_is_refused(path: str, serve: Serve):
+    reply = httpx.post(serve().url + path, content=b"{}", headers={"Content-Type": "text/plain"})
+    assert reply.status_code == 415
+    assert "access-control-allow-origin" not in reply.headers
 
 
 def test_a_large_body_gets_413(serve: Serve):

@@ -93,7 +93,7 @@ class Service:
 
     async def chat(self, request: Request) -> Response:
         """POST /v1/chat/completions."""
-        asked = wire.read(await request.body(), wire.ChatRequest)
+        asked = wire.read(await _json_body(request), wire.ChatRequest)
         name, created, events = self._begin(asked)
         if asked.stream:
             return _stream(
@@ -103,7 +103,7 @@ class Service:
 
     async def responses(self, request: Request) -> Response:
         """POST /v1/responses."""
-        asked = wire.read(await request.body(), wire.ResponsesRequest)
+        asked = wire.read(await _json_body(request), wire.ResponsesRequest)
         name, created, events = self._begin(asked)
         writer = Writer(name, asked, created)
         if asked.stream:
@@ -113,7 +113,7 @@ class Service:
 
     async def feedback(self, request: Request) -> Response:
         """POST /feedback: a thumb, and a correction if there is one."""
-        given = wire.decoded(await request.body(), Feedback)
+        given = wire.decoded(await _json_body(request), Feedback)
         self._store.judge(msgspec.structs.replace(given, episode=given.episode.rpartition("_")[2]))
         return _json({"stored": True})
 
@@ -220,6 +220,13 @@ def _status(error: Exception) -> int:
             return 503
         case _:
             return 500
+
+
+async def _json_body(request: Request) -> bytes:
+    """The body of a request that declares JSON: pages of other sites cannot send one without being asked first."""
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        raise RequestError(415, "send Content-Type: application/json")
+    return await request.body()
 
 
 def _json(value: Any) -> Response:

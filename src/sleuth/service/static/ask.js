@@ -2,6 +2,7 @@
 import { alertBox, counted, el, marked, newId, select } from "./dom.js";
 import { send } from "./source.js";
 
+const JSON_TYPE = { "Content-Type": "application/json" };
 const STATUS = {
   supported: ["good", "Supported by the documents"],
   unsupported: ["bad", "Unsupported: the documents do not show this"],
@@ -61,7 +62,7 @@ async function oneAnswer(model, question, results, signal, live) {
   };
   try {
     const body = JSON.stringify({ model, input: question, stream: true });
-    const response = await send("/v1/responses", { method: "POST", body, signal, headers: { "Content-Type": "application/json" } });
+    const response = await send("/v1/responses", { method: "POST", body, signal, headers: JSON_TYPE });
     for await (const event of eventsOf(response.body)) onEvent(event, show);
     if (!show.isDone) throw new Error("The connection broke before the answer was complete.");
   } catch (error) {
@@ -177,7 +178,7 @@ function feedbackForm(episode) {
     thumb = given || thumb || "down";
     const body = JSON.stringify({ episode, thumb, correction: right.value });
     try {
-      await send("/feedback", { method: "POST", body });
+      await send("/feedback", { method: "POST", body, headers: JSON_TYPE });
       thanks.textContent = "Stored.";
       up.setAttribute("aria-pressed", thumb === "up");
       down.setAttribute("aria-pressed", thumb === "down");
