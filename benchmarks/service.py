@@ -25,8 +25,7 @@ from sleuth.agent import Agent
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.service.app import build_app
-from sleuth.service.desk import Desk
-from sleuth.service.limits import Limits
+from sleuth.service.desk import Desk, Limits
 from sleuth.service.store import Store
 from sleuth.service.viewer import Viewer
 from sleuth.serving.server import address, listen, uvicorn_config

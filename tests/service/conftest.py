@@ -11,9 +11,8 @@ import pytest
 
 from sleuth.agent import Agent
 from sleuth.service.app import build_app
-from sleuth.service.desk import Desk
+from sleuth.service.desk import Desk, Limits
 from sleuth.service.episodes import Episodes
-from sleuth.service.limits import Limits
 from sleuth.service.store import Store, episodes_file
 from sleuth.service.viewer import Viewer
 from support.browser import CHROMIUM

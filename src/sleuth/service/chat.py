@@ -10,7 +10,7 @@ from typing import Any
 
 from sleuth.agent import Reply
 from sleuth.episodes.events import Event, Writing
-from sleuth.service.desk import usage
+from sleuth.service.tracing import usage
 from sleuth.service.wire import ChatRequest, sse
 from sleuth.text import passage_url
 

@@ -6,15 +6,16 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import prometheus_client as prometheus
 
 from sleuth.agent import Agent, Reply
+from sleuth.checked import Checked, Positive, PositiveFloat
 from sleuth.episodes.events import Event, Found, Writing
-from sleuth.errors import SleuthError
+from sleuth.errors import ConfigError, SleuthError
 from sleuth.registry import nearest
-from sleuth.service.limits import Limits
+from sleuth.service.tracing import Trace, usage
 from sleuth.service.wire import Asked
 from sleuth.serving.replies import RequestError
 
@@ -30,6 +31,27 @@ TOKENS = prometheus.Counter("sleuth_tokens", "tokens of episodes, read or writte
 SEARCHES = prometheus.Counter("sleuth_episode_searches", "searches of episodes", ("model",))
 RUNNING = prometheus.Gauge("sleuth_running_episodes", "episodes being played")
 QUEUED = prometheus.Gauge("sleuth_queued_episodes", "requests waiting for a slot")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits(Checked):
+    """Settings of a server."""
+
+    max_running: Positive = 16
+    """Episodes played at a time; an embedded model shares its cores among them."""
+    max_waiting: Positive = 1000
+    """Requests waiting for a slot beyond which a request gets 429."""
+    timeout_s: PositiveFloat = 300.0
+    """Seconds from a request to the end of its reply, the wait for a slot included."""
+    max_body_bytes: Positive = 1 << 20
+    """Largest request body in bytes."""
+    token: str = field(default="", repr=False)
+    """Bearer token that clients must send, visible ASCII characters; "" disables the check."""
+
+    def cross_check(self) -> None:
+        """Refuse a token that no header can carry, without showing it."""
+        if not all("!" <= letter <= "~" for letter in self.token):
+            raise ConfigError("the token must consist of visible ASCII characters without spaces")
 
 
 class Desk:
@@ -98,21 +120,17 @@ class Desk:
     async def _counted(self, agent: Agent, request: Asked) -> AsyncGenerator[Event | Reply, None]:
         name, began, is_silent = request.model, time.perf_counter(), True
         stream = agent.stream(request.question, sampling=request.sampling, seed=request.seed or 0)
-        async with aclosing(stream) as events:
-            async for event in events:
-                if is_silent and isinstance(event, Writing):
-                    is_silent = False
-                    FIRST.labels(name).observe(time.perf_counter() - began)
-                elif isinstance(event, Found):
-                    SEARCHES.labels(name).inc()
-                elif isinstance(event, Reply):
-                    SECONDS.labels(name).observe(time.perf_counter() - began)
-                    for kind, count in usage(event).items():
-                        TOKENS.labels(name, kind).inc(count)
-                yield event
-
-
-def usage(reply: Reply) -> dict[str, int]:
-    """Tokens that the model read and wrote."""
-    written = reply.trajectory.response_length
-    return {"read": len(reply.trajectory.tokens) - written, "written": written}
+        with Trace(name, agent.engine.name) as trace:
+            async with aclosing(stream) as events:
+                async for event in events:
+                    trace.add(event)
+                    if is_silent and isinstance(event, Writing):
+                        is_silent = False
+                        FIRST.labels(name).observe(time.perf_counter() - began)
+                    elif isinstance(event, Found):
+                        SEARCHES.labels(name).inc()
+                    elif isinstance(event, Reply):
+                        SECONDS.labels(name).observe(time.perf_counter() - began)
+                        for kind, count in usage(event).items():
+                            TOKENS.labels(name, kind).inc(count)
+                    yield event

@@ -8,7 +8,7 @@ from typing import Any
 from sleuth.agent import Reply
 from sleuth.episodes.events import Event, Found, Searching, Writing, Written
 from sleuth.service.chat import marks, pieces, summary
-from sleuth.service.desk import usage
+from sleuth.service.tracing import usage
 from sleuth.service.wire import ResponsesRequest, sse
 from sleuth.types import Hit
 

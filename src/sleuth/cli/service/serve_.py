@@ -75,9 +75,8 @@ def _serve_mcp(arguments: argparse.Namespace) -> None:
 
 def _serve(arguments: argparse.Namespace) -> None:
     from sleuth.service.app import build_app
-    from sleuth.service.desk import Desk
+    from sleuth.service.desk import Desk, Limits
     from sleuth.service.episodes import Episodes
-    from sleuth.service.limits import Limits
     from sleuth.service.run_folder import RunFolder
     from sleuth.service.store import Store, episodes_file
     from sleuth.service.viewer import Viewer
