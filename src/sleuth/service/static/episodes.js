@@ -1,6 +1,6 @@
 // Episodes: a list that can be filtered and sorted, and one or two of them in full.
 import { alertBox, counted, el, number, select } from "./dom.js";
-import { episodeRows, episodeView } from "./source.js";
+import { episodeRows, episodeView, file } from "./source.js";
 
 const FLAG_NAMES = {
   right: "right", wrong: "wrong", gold_shown: "gold shown", gold_missing: "gold not shown", refused: "refused", repeated: "repeated search",
@@ -20,21 +20,28 @@ export function episodesView(sources) {
   const more = el("button", { type: "button", onclick: () => load(true) }, "More");
   const opened = el("div", { class: "columns" });
   let timer = 0;
+  let total = -1;
 
-  async function load(isMore) {
+  async function load(isMore, isAgain = false) {
     window.clearTimeout(timer);
-    query.offset = isMore ? query.offset + PAGE : 0;
+    if (!isAgain) query.offset = isMore ? query.offset + PAGE : 0;
     try {
-      const found = await episodeRows(query);
-      state.textContent = `${counted(found.total, "episode")}${found.done ? "" : `, ${found.count.toLocaleString("en")} read so far`}`;
-      const rows = found.rows.map((row) => rowOf(row, () => open(row)));
-      if (isMore) list.querySelector("tbody").append(...rows);
-      else list.replaceChildren(table(rows));
-      more.hidden = query.offset + PAGE >= found.total;
-      if (!found.done && !isMore) timer = window.setTimeout(() => load(false), 500);
+      // A list that is looked at again keeps its rows, and with them the focus, unless there are new ones.
+      const found = !isAgain || list.isConnected ? await episodeRows(query) : null;
+      if (found && !(isAgain && found.total === total)) show(found, isMore);
+      if (!file && query.offset === 0) timer = window.setTimeout(() => load(false, true), found && !found.done ? 500 : 2000);
     } catch (error) {
       list.replaceChildren(alertBox(error.message, () => load(false)));
     }
+  }
+
+  function show(found, isMore) {
+    total = found.total;
+    state.textContent = `${counted(total, "episode")}${found.done ? "" : `, ${found.count.toLocaleString("en")} read so far`}`;
+    const rows = found.rows.map((row) => rowOf(row, () => open(row)));
+    if (isMore) list.querySelector("tbody").append(...rows);
+    else list.replaceChildren(table(rows));
+    more.hidden = query.offset + PAGE >= total;
   }
 
   async function open(row) {
