@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"training", "evaluation", "serving"},
     {"recipe", "agent", "citations", "experiment", "demo", "robustness"},
     {"recipes"},
-    {"service"},
+    {"service", "hub_layout"},
     {"cli"},
     {"__main__"},
 ]

@@ -25,6 +25,7 @@ VERBS = {
     "chat": ("runs", "answer questions typed in the terminal, with the evidence"),
     "train": ("runs", "train a recipe"),
     "eval": ("runs", "evaluate a recipe or a finished run on a whole question file"),
+    "export": ("runs", "write a trained run as a folder for the Hugging Face hub"),
     "compare": ("results", "compare evaluated runs question by question"),
     "published": ("results", "list the papers' result tables, or compare a run with them"),
     "recipes": ("runs", "list the recipes"),
