@@ -27,8 +27,9 @@ def blocks(page: Path, language: str) -> list[str]:
 def commands(page: Path) -> list[list[str]]:
     """The words of every `sleuth` command on a page, without comments and shell operators."""
     text = "\n".join(blocks(page, "")).replace("\\\n", " ")
-    lines = [line.strip() for line in text.splitlines() if line.strip().startswith("sleuth ")]
-    return [shlex.split(re.split(r"\s[|>&]", line)[0], comments=True)[1:] for line in lines]
+    lines = [line.strip() for line in text.splitlines() if re.match(r"\s*(?:\w+=\S+ )?sleuth ", line)]
+    words = [shlex.split(re.split(r"\s[|>&]", line)[0], comments=True) for line in lines]
+    return [each[each.index("sleuth") + 1 :] for each in words]
 
 
 COMMANDS = [
