@@ -13,7 +13,7 @@ from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.events import Found, Searching, Writing, Written
 from sleuth.errors import DataError
-from sleuth.types import Action
+from sleuth.types import Action, Passage
 from support.contracts import QUESTION, agent_that
 
 
@@ -54,6 +54,15 @@ def test_a_real_model_writes_piece_by_piece(tiny_model: Any):
     (written,) = [event for event in events if isinstance(event, Written)]
     assert len([event for event in events if isinstance(event, Writing)]) > 1
     assert written.text.startswith(text[:-1])
+
+
+def test_an_endpoint_without_a_tokenizer_is_shown_whole_passages():
+    """Its limits are in tokens and its contexts are counted in bytes."""
+    long = Passage("long", "Contract", "The 2019 contract has many words. " * 14 + "Ann Bell signed it.")
+    agent = agent_that(documents=[long])
+    short = agent.recipe.sized(max_context=1000, max_new_tokens=100, max_passage_tokens=200)
+    reply = Agent(short, agent.engine, agent.retriever).ask(QUESTION)
+    assert reply.trajectory.hits[0].passage.text.endswith("Ann Bell signed it.")
 
 
 class Endless(ScriptedEngine):

@@ -16,6 +16,7 @@ from typing import Self
 from sleuth.citations import Citation, Cited, cite
 from sleuth.engines import open_engine
 from sleuth.engines.base import Engine, Sampling
+from sleuth.engines.scripted import ByteTokenizer
 from sleuth.episodes.events import Event
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.record import Record
@@ -28,6 +29,9 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.run import roll_out
 from sleuth.text import contains, normalise
 from sleuth.types import Hit, Passage, Question, Trajectory
+
+BYTES_A_TOKEN = 4
+"""Bytes of English text for each token, about."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,14 @@ class Agent:
 
     def world(self) -> World:
         """World of the agent's episodes, decoding greedily."""
-        return World(self.recipe.protocol, self.engine, self.retriever, Limits.of(self.recipe.scale))
+        limits = Limits.of(self.recipe.scale)
+        if isinstance(self.engine.tokenizer, ByteTokenizer):
+            # An endpoint without its tokenizer is counted in bytes; in tokens the limits would cut passages short.
+            longer = {
+                name: BYTES_A_TOKEN * getattr(limits, name) for name in ("max_passage_tokens", "max_context")
+            }
+            limits = replace(limits, **longer)
+        return World(self.recipe.protocol, self.engine, self.retriever, limits)
 
     async def _reply(self, world: World, record: Record) -> Reply:
         trajectory = _served(await world.finish(record))

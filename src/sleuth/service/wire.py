@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -39,6 +40,11 @@ class Asked(msgspec.Struct, frozen=True):
     @property
     def sampling(self) -> Sampling:
         return Sampling(temperature=self.temperature or 0.0, top_p=self.top_p or 1.0)
+
+    @property
+    def draw(self) -> int:
+        """The seed of the samples; another one for each request that names none."""
+        return secrets.randbits(31) if self.seed is None else self.seed
 
     @property
     def most_tokens(self) -> int | None:
