@@ -4,6 +4,7 @@ The nearest sentence of each passage is found by words and quoted. A judge then 
 quotes together, since a multi-hop answer needs several passages. Figures: docs/serving-an-agent.md.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,17 +125,18 @@ def check(question: str, answer: str, passages: Sequence[Passage], judge: Judge)
 
 
 def _support(question: str, text: str, premise: str, verdict: float | None) -> float | None:
-    """The mean of the judge's verdict and the share of the statement's own words that the premise contains.
+    """The geometric mean of the judge's verdict and the share of the statement's own words in the premise.
 
-    Words of the question are not its own: alone they would support any answer. A yes or no to a yes-or-no
-    question has no words of its own, and the judge decides. Numbers that the premise lacks cost up to half.
+    A plain no of the judge cannot be outvoted by words, as it could in a sum. Words of the question are not its
+    own: alone they would support any answer. A yes or no to a yes-or-no question has no words of its own, and
+    the judge decides. Numbers that the premise lacks cost up to half.
     """
     if verdict is None:
         return None
     if not (own := set(content_words(text)) - set(words(question))):
         is_plain = text.lower().strip(" .") in ("yes", "no") and _YES_OR_NO.match(question)
         return verdict if is_plain else 0.0
-    support = (verdict + _share(own, set(words(premise)))) / 2
+    support = math.sqrt(verdict * _share(own, set(words(premise))))
     numbers = set(_NUMBER.findall(text)) - set(_NUMBER.findall(question))
     return support * (1 + _share(numbers, set(_NUMBER.findall(premise)))) / 2
 
