@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.datasets import DATASETS, default_corpus, load_questions
+from sleuth.datasets import DATASETS, default_corpus, load_questions, parts_of
 from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
 
@@ -85,3 +85,23 @@ def test_same_questions_from_json_array_and_compressed_lines(save: Callable[...,
 )
 def test_default_corpus(spec: str, corpus: str | None):
     assert default_corpus(spec) == corpus
+
+
+def test_a_sample_is_random_the_same_every_time_and_mixed(save: Callable[..., Path]):
+    parts = [
+        save(f"{n}.jsonl", [{"id": f"{n}{i}", "question": f"{n}{i}?", "answers": ["a"]} for i in range(40)])
+        for n in "abc"
+    ]
+    spec = f"20 of jsonl:{parts[0]} + 20 of nq:{parts[1]} + 10 (seed 1) of jsonl:{parts[2]}"
+    ids = [q.id for q in load_questions(spec).questions]
+    assert ids == [q.id for q in load_questions(spec).questions]
+    assert [sum(i[0] == n for i in ids) for n in "abc"] == [20, 20, 10]
+    assert {i for i in ids if i[0] == "a"} != {f"a{i}" for i in range(20)}  # not the first of the file
+    assert len({i[0] for i in ids[:10]}) == 3  # mixed, so that the first few hold all sources
+    assert [q.id for q in load_questions(spec, limit=7).questions] == ids[:7]
+    assert {i for i in ids if i[0] == "c"} != {
+        q.id for q in load_questions(f"10 of jsonl:{parts[2]}").questions
+    }
+    assert parts_of(spec) == [f"jsonl:{parts[0]}", f"nq:{parts[1]}", f"jsonl:{parts[2]}"]
+    with pytest.raises(DataError, match="50 questions are wanted and it holds 40"):
+        load_questions(f"50 of jsonl:{parts[0]}")

@@ -3,12 +3,15 @@
 docs/data.md describes the readers and their files.
 """
 
+import random
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from sleuth.datasets.base import BadRecord, DatasetReader, Loaded
 from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
+from sleuth.types import Question
 
 DATASETS = {
     "2wiki": "sleuth.datasets.benchmarks:TwoWikiReader",
@@ -31,13 +34,38 @@ DEFAULT_SOURCE = {"factbook": "train", "factbook-distractor": "train"}
 _DEFAULT_CORPUS = {"factbook": "factbook", "factbook-distractor": "factbook"}
 """Reader → the corpus that its questions are about."""
 
+_SAMPLE = r"(?:(?P<count>\d+)(?: \(seed (?P<seed>\d+)\))? of )?"
 # A "+" joins only where another "reader:" (or a bare factbook) follows, since paths may contain one.
-_JOINT = re.compile(r"\+(?=[\w-]+:|(?:" + "|".join(DEFAULT_SOURCE) + r")(?:\+|$))")
+_JOINT = re.compile(
+    rf"\s*\+\s*(?={_SAMPLE}(?:[\w-]+:|(?:{'|'.join(DEFAULT_SOURCE)})\s*(?:\+|$)))".replace(
+        "?P<count>", "?:"
+    ).replace("?P<seed>", "?:")
+)
+
+
+class Part(NamedTuple):
+    """One part of a data spec: all questions of a source, or a random sample of them."""
+
+    source: str
+    """ "reader:source"."""
+    size: int | None = None
+    """Questions that are drawn; None = all, in order."""
+    seed: int = 0
+
+
+def split_spec(spec: str) -> list[Part]:
+    """Parts of a spec such as "10000 of hotpotqa:a.json + 500 (seed 1) of nq:b.jsonl"."""
+    found = [re.match(_SAMPLE, part.strip()) for part in _JOINT.split(spec)]
+    return [
+        Part(m.string[m.end() :], int(m["count"]) if m["count"] else None, int(m["seed"] or 0))
+        for m in found
+        if m
+    ]
 
 
 def parts_of(spec: str) -> list[str]:
-    """The "reader:source" parts of a spec, joined by "+"."""
-    return _JOINT.split(spec)
+    """The "reader:source" parts of a spec, joined by "+", without their sample sizes."""
+    return [part.source for part in split_spec(spec)]
 
 
 def default_corpus(spec: str) -> str | None:
@@ -49,20 +77,26 @@ def default_corpus(spec: str) -> str | None:
 def load_questions(spec: str, *, strict: bool = False, limit: int | None = None) -> Loaded:
     """Questions of "factbook:train", "hotpotqa:path/to/file.json", "hub:…", or several joined by "+".
 
-    `limit` counts good questions over all parts. Bad records are listed, or raise DataError if `strict`.
-    Raises ConfigError for an unknown reader and DataError for a source that cannot be read.
+    "500 of hotpotqa:path" draws 500 questions at random, always the same ones; "500 (seed 1) of …" draws others.
+    A spec that draws is a mixture: its parts are shuffled together. `limit` counts good questions over all
+    parts. Bad records are listed, or raise DataError if `strict`. Raises ConfigError for an unknown reader and
+    DataError for a source that cannot be read, or that holds fewer questions than are drawn.
     """
     if limit is not None and limit < 0:
         raise ConfigError(f"a limit must not be negative, not {limit}")
     loaded = Loaded([])
     seen: dict[tuple[str, str], tuple[int, str]] = {}
-    for place, part in enumerate(parts_of(spec)):
-        room = None if limit is None else limit - len(loaded.questions)
+    parts = split_spec(spec)
+    is_mixture = any(part.size is not None for part in parts)
+    for place, (part, size, seed) in enumerate(parts):
+        room = None if limit is None or is_mixture else limit - len(loaded.questions)
         if room is not None and room <= 0:
             break
         reader, source = _open(part)
         read = reader.load(Path(source), strict=strict, limit=room)
         loaded.bad.extend(read.bad)
+        if size is not None:
+            read = Loaded(_drawn(read.questions, size, seed, part))
         for number, question in enumerate(read.questions, 1):
             first = seen.setdefault((question.dataset, question.id), (place, part))
             if first[0] == place:
@@ -73,7 +107,16 @@ def load_questions(spec: str, *, strict: bool = False, limit: int | None = None)
             if strict:
                 raise DataError(str(bad))
             loaded.bad.append(bad)
+    if is_mixture:
+        random.Random(0).shuffle(loaded.questions)
+        del loaded.questions[limit if limit is not None else len(loaded.questions) :]
     return loaded
+
+
+def _drawn(questions: list[Question], count: int, seed: int, source: str) -> list[Question]:
+    if count > len(questions):
+        raise DataError(f"{source}: {count} questions are wanted and it holds {len(questions)}")
+    return random.Random(seed).sample(questions, count)
 
 
 def _open(part: str) -> tuple[DatasetReader, str]:
