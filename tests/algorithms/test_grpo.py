@@ -26,10 +26,12 @@ def test_advantages_worked_out_by_hand():
     # mean ½, deviations ±½, sample variance 4·¼/3, std 0.57735
     assert group_advantages([1, 0, 0, 1]) == pytest.approx([0.866024, -0.866024, -0.866024, 0.866024])
     assert group_advantages([1, 0, 0, 1], "none") == [0.5, -0.5, -0.5, 0.5]
-    # std 0.0577 is below the floor of 0.1, 0.577 is not
+    # EviOmni's std is the population's: 0.05 is below the floor of 0.1, 0.5 is not
     assert group_advantages([0.1, 0, 0, 0.1], "std_floor", 0.1) == pytest.approx([0.5, -0.5, -0.5, 0.5])
-    high, low = pytest.approx(0.866025, abs=1e-6), pytest.approx(-0.866025, abs=1e-6)
-    assert group_advantages([1, 0, 0, 1], "std_floor", 0.1) == [high, low, low, high]
+    assert group_advantages([1, 0, 0, 1], "std_floor", 0.1) == pytest.approx([1, -1, -1, 1])
+    # the worked example of its §3.3: std 0.01, advantages ±1 without the floor, ±0.1 with it
+    assert group_advantages([0.49, 0.51], "std_floor", 0.005) == pytest.approx([-1, 1])
+    assert group_advantages([0.49, 0.51], "std_floor", 0.1) == pytest.approx([-0.1, 0.1])
 
 
 @pytest.mark.parametrize("scale", ["std", "std_floor", "none"])

@@ -29,8 +29,9 @@ STD_EPSILON = 1e-6
 def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor: float = 0.1) -> list[float]:
     """A_i of one group.
 
-    std: (r − mean) / (std + 1e-6); std_floor: (r − mean) / max(std, ε_std), EviOmni's clip from
-    below; none: r − mean. std is the sample standard deviation (n − 1), as in TRL and verl.
+    std: (r − mean) / (std + 1e-6), with the sample standard deviation (n − 1), as in TRL and verl;
+    std_floor: (r − mean) / max(std, ε_std), EviOmni's eq. 11, with the population's (n), as in its example
+    {0.49, 0.51} → 0.01; none: r − mean.
     A group of one and a group of equal rewards have advantage 0: there is nothing to compare.
     Raises RewardError for rewards that are not finite, or too far apart to be compared.
     """
@@ -43,7 +44,7 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
     mean = math.fsum(reward / count for reward in rewards)
     centred = [reward - mean for reward in rewards]
     # hypot does not overflow where a sum of squares would.
-    std = math.hypot(*sorted(centred)) / math.sqrt(count - 1)
+    std = math.hypot(*sorted(centred)) / math.sqrt(count if scale == "std_floor" else count - 1)
     if not math.isfinite(std):
         raise RewardError(f"the rewards are too far apart: {list(rewards)}")
     if scale == "none":
