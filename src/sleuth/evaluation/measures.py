@@ -26,6 +26,7 @@ def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
         "valid_format": efficiency.valid_format(trajectory),
         "searches": float(trajectory.searches),
         "duplicate_searches": efficiency.duplicate_searches(trajectory),
+        "query_words": efficiency.query_words(trajectory),
         "steps": float(sum(1 for _ in trajectory.policy_segments())),
         "response_tokens": efficiency.response_tokens(trajectory),
         "gold_recall": recall,
@@ -36,7 +37,10 @@ def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
         "recall_at_5": retrieval.answer_recall_at(ranked, question, 5),
         "ndcg_at_5": retrieval.answer_ndcg_at(ranked, question, 5),
         "evidence_recall": evidence.evidence_recall(trajectory),
+        "rationale_recall": evidence.rationale_recall(trajectory),
         "compression_ratio": evidence.compression_ratio(trajectory),
+        "passage_words": evidence.passage_words(trajectory),
+        "evidence_words": evidence.evidence_words(trajectory),
         "references_listed": references_listed(trajectory),
         **refusal(bool(golds), trajectory.ending == "refused"),
     }

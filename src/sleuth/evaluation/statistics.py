@@ -77,6 +77,21 @@ def bootstrap_mean(values: Sequence[float | None]) -> Estimate:
     return Estimate(float(present.mean()), float(low), float(high), n, len(values) - n)
 
 
+def bootstrap_ratio(tops: Sequence[float | None], bottoms: Sequence[float | None]) -> Estimate:
+    """Ratio of the totals over the questions that have both values, with its interval. Raises as bootstrap_mean."""
+    both = [(t, b) for t, b in zip(tops, bottoms, strict=True) if t is not None and b is not None]
+    top, bottom = (_finite([pair[side] for pair in both]) for side in (0, 1))
+    n, left_out = len(both), len(tops) - len(both)
+    value = float(top.sum() / bottom.sum()) if n and bottom.sum() else None
+    if value is None or n < 2:
+        return Estimate(value, None, None, n, left_out)
+    rng = np.random.default_rng(0)
+    drawn = (rng.integers(n, size=(rows, n)) for rows in blocks(n))
+    ratios = np.concatenate([top[rows].sum(axis=1) / bottom[rows].sum(axis=1) for rows in drawn])
+    low, high = np.quantile(ratios, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Estimate(value, float(low), float(high), n, left_out)
+
+
 def paired_difference(first: Sequence[float | None], second: Sequence[float | None]) -> Difference:
     """Mean of second − first with interval and p; position i is question i in both. Raises as bootstrap_mean."""
     pairs = zip(first, second, strict=True)

@@ -13,6 +13,12 @@ def duplicate_searches(trajectory: Trajectory) -> float:
     return float(len(queries) - len(set(queries)))
 
 
+def query_words(trajectory: Trajectory) -> float | None:
+    """Mean number of words in a search; None without a search."""
+    lengths = [len(action.text.split()) for action in trajectory.actions if action.kind == "search"]
+    return sum(lengths) / len(lengths) if lengths else None
+
+
 def response_tokens(trajectory: Trajectory) -> float | None:
     """Tokens the model wrote; None for a transcript without token ids."""
     if any(segment.text and not segment.tokens for _, segment in trajectory.policy_segments()):

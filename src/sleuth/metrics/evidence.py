@@ -5,17 +5,22 @@ passage, or has no answer that can be found in text.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from sleuth.metrics.answers import golds_of
-from sleuth.text import contains, normalise
+from sleuth.text import contains, neutralise, normalise
 from sleuth.types import Passage, Question, Trajectory
+
+LEAST_WORDS = 8
+"""Words that two texts must share to be one passage cut in two ways; equal texts may be shorter."""
 
 
 def gold_recall(trajectory: Trajectory) -> float | None:
     """Share of the question's gold passages that were shown; None without gold ids."""
-    gold = set(trajectory.question.gold_ids)
-    return len(gold & {hit.passage.id for hit in trajectory.hits}) / len(gold) if gold else None
+    question = trajectory.question
+    gold = set(question.gold_ids)
+    return len(gold_shown(question, (hit.passage for hit in trajectory.hits))) / len(gold) if gold else None
 
 
 def answer_recall(trajectory: Trajectory) -> float | None:
@@ -43,25 +48,71 @@ def tokens_between(ends: Sequence[int], start: int, end: int) -> int:
     return max(0, min(bisect_left(ends, end) + 1, len(ends)) - first)
 
 
-def evidence_recall(trajectory: Trajectory) -> float | None:
-    """AR of EviOmni: 1.0 if a gold answer occurs, as whole tokens, in the last <extract>; 0.0 without one.
+def evidence_recall(trajectory: Trajectory, tag: str = "extract") -> float | None:
+    """AR of EviOmni, §2.2: 1.0 if a gold answer occurs, as whole tokens, in the last `tag`; 0.0 without one.
 
-    None where the protocol writes no evidence, or without a findable gold.
+    None where the passages lack the answer, where the protocol writes no evidence, or without a findable gold.
     """
-    golds, bodies = findable_golds(trajectory.question), trajectory.bodies("extract")
-    expected = bodies or any(tag in trajectory.malformed for tag in ("<extract>", "<reason>"))
-    if not golds or not expected:
+    golds, bodies = findable_golds(trajectory.question), trajectory.bodies(tag)
+    expected = bodies or any(name in trajectory.malformed for name in ("<extract>", "<reason>"))
+    passages = [text for p in passages_shown(trajectory) for text in (p.title, p.text)]
+    if not expected or not any(contains(text, gold) for text in passages for gold in golds):
         return None
     return float(any(contains(body, gold) for body in bodies[-1:] for gold in golds))
 
 
+def rationale_recall(trajectory: Trajectory) -> float | None:
+    """AR of the last <reason> (EviOmni, Table 1); None where none was written, or as `evidence_recall`."""
+    return evidence_recall(trajectory, "reason") if trajectory.bodies("reason") else None
+
+
+def passage_words(trajectory: Trajectory) -> float | None:
+    """Words of the passages shown; None without written evidence. CR is their total over `evidence_words`' total."""
+    if not evidence_words(trajectory):
+        return None
+    return float(sum(len(f"{p.title} {p.text}".split()) for p in passages_shown(trajectory)))
+
+
+def evidence_words(trajectory: Trajectory) -> float | None:
+    """Words of the last <extract>; None without any."""
+    return float(sum(len(body.split()) for body in trajectory.bodies("extract")[-1:])) or None
+
+
 def compression_ratio(trajectory: Trajectory) -> float | None:
-    """CR of EviOmni: words of the passages shown over words of the last <extract>; None where either is empty."""
-    evidence = sum(len(body.split()) for body in trajectory.bodies("extract")[-1:])
-    passages = sum(len(f"{p.title} {p.text}".split()) for p in passages_shown(trajectory))
+    """Words of the passages shown over words of the last <extract>, of one question; None where either is empty."""
+    passages, evidence = passage_words(trajectory), evidence_words(trajectory)
     return passages / evidence if evidence and passages else None
 
 
 def findable_golds(question: Question) -> list[str]:
     """The golds that can be found in text: not yes or no, which any text may hold by chance."""
     return [gold for gold in golds_of(question) if normalise(gold) not in ("", "yes", "no")]
+
+
+def gold_id_of(question: Question, passage: Passage) -> str | None:
+    """The gold id that `passage` stands for; None if it is not a gold passage.
+
+    Text can only be compared with paragraphs that come with the question.
+    """
+    if passage.id in question.gold_ids:
+        return passage.id
+    golds = (p for p in question.passages if p.id in question.gold_ids)
+    return next((gold.id for gold in golds if is_same(gold, passage)), None)
+
+
+def gold_shown(question: Question, passages: Iterable[Passage]) -> set[str]:
+    """Gold ids of the question that some of `passages` stand for."""
+    return {found for passage in passages if (found := gold_id_of(question, passage)) is not None}
+
+
+def is_same(one: Passage, other: Passage) -> bool:
+    """Whether two passages have one title and the same text, or one text holds the other; case and punctuation aside."""
+    if _plain(one.title) != _plain(other.title):
+        return False
+    short, long = sorted((_plain(one.text), _plain(other.text)), key=len)
+    return short == long or (len(short.split()) >= LEAST_WORDS and f" {short} " in f" {long} ")
+
+
+@lru_cache(maxsize=1 << 14)
+def _plain(text: str) -> str:
+    return normalise(neutralise(text))
