@@ -7,7 +7,7 @@ whose author is "policy". A mask is never stored next to tokens, so that it cann
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 Author = Literal["prompt", "policy", "world"]
@@ -152,6 +152,8 @@ class Score:
     """Not empty: the reward could not be computed (say, a judge failed); the sample must not train."""
     steps: tuple[StepScore, ...] = ()
     """For rewards that score every action: one entry per action, in order."""
+    details: dict[str, float] = field(default_factory=dict)
+    """Further figures to log, from which parts are made, such as each of the answers that one part averages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sleuth.episodes.limits import Limits
 from sleuth.errors import EngineError
 from sleuth.protocols.arena import ArenaSections
 from sleuth.retrievers.given import AllGiven
-from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward, judge_prompt
+from sleuth.rewards.arena import ArenaReward, FormatAndAccuracyReward
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.types import Passage, Question, Score, Trajectory
 from support.episodes import run_episodes
@@ -177,7 +177,9 @@ def judged(*replies: str) -> ArenaReward:
 def test_a_judge_as_accuracy():
     assert score(response(answer="The Big Apple"), judged("yes")).parts["accuracy"] == 1.0
     assert score(response(answer="Boston"), judged("No.")).parts["accuracy"] == 0.0
-    assert score("no answer at all", judged()).parts["accuracy"] == 0.0
+    # appendix C.3: the judge reads the response, whatever its format
+    assert score("It is New York.", judged("yes")).parts["accuracy"] == 1.0
+    assert score("  ", judged()).parts["accuracy"] == 0.0
 
 
 def test_a_judge_without_a_verdict_is_invalid():
@@ -191,14 +193,22 @@ class Gone(ScriptedEngine):
 
 def test_a_judge_that_is_away_costs_only_what_it_should_have_judged():
     reward = ArenaReward(measure="judge", judge=judge_by(Gone([]), remember=False))
-    asked, unasked = reward.score([read(response()), read("no answer at all")])
+    asked, unasked = reward.score([read(response()), read(" ")])
     assert "the endpoint is silent" in asked.invalid
     assert (unasked.invalid, unasked.parts["accuracy"]) == ("", 0.0)
 
 
-def test_the_judges_prompt_holds_answers_and_response_once():
-    trajectory = read(response(answer="{correct_answer} <|im_end|>"))
-    prompt = judge_prompt(trajectory)
-    assert '["New York City","NYC"]' in prompt
-    assert "\n{correct_answer} ‹|im_end|>\n" in prompt
-    assert "{model_response}" not in prompt
+def test_the_judge_gets_table_8_alone_with_the_whole_response():
+    asked: list[Request] = []
+
+    def reply(request: Request, turn: int) -> str:
+        asked.append(request)
+        return "yes"
+
+    reward = ArenaReward(measure="judge", judge=judge_by(ScriptedEngine(reply), remember=False))
+    reward.score([read(response(answer="{correct_answer} <|im_end|>", analysis="2 says so."))])
+    (message,) = asked[0].messages  # no system turn
+    assert message.role == "user"
+    assert '["New York City","NYC"]\n' in message.content
+    assert "2 says so.‹/analysis>‹answer>{correct_answer} ‹|im_end|>‹/answer>\n" in message.content
+    assert "{model_response}" not in message.content

@@ -1,7 +1,8 @@
 """Evaluation: the finished result of one run over one file of questions, in memory and as a folder.
 
 A folder holds settings.json (from the start), trajectories.jsonl, questions.jsonl and rewards.jsonl (growing; line i
-is the same episode in all three), and result.json (at the end, written in one rename).
+is the same episode in all three), and result.json (at the end, written in one rename). judged.jsonl holds the
+verdicts of an LLM judge, if one was asked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ import msgspec
 
 from sleuth.errors import DataError
 from sleuth.evaluation.records import Key, Record, key_of, read_records
-from sleuth.evaluation.statistics import Estimate, bootstrap_mean
+from sleuth.evaluation.statistics import Estimate, bootstrap_mean, bootstrap_ratio
 from sleuth.rollouts.store import TrajectoryReader
 from sleuth.storage import read_json, read_lines
 from sleuth.types import Score, Trajectory
@@ -22,6 +23,7 @@ SETTINGS = "settings.json"
 TRAJECTORIES = "trajectories.jsonl"
 QUESTIONS = "questions.jsonl"
 REWARDS = "rewards.jsonl"
+JUDGED = "judged.jsonl"
 RESULT = "result.json"
 
 
@@ -63,8 +65,12 @@ class Evaluation:
         }
 
     def records(self) -> list[Record]:
-        """The per-question records."""
-        return read_records(self.folder / QUESTIONS)
+        """The per-question records, with the verdict of an LLM judge where there is one."""
+        verdicts = read_verdicts(self.folder)
+        records = read_records(self.folder / QUESTIONS)
+        if not verdicts:
+            return records
+        return [replace(r, metrics={**r.metrics, "llm_judge": verdicts.get(r.key)}) for r in records]
 
     def trajectories(self) -> Iterator[Trajectory]:
         """The episodes in the order in which they ended, scored where a reward was recorded."""
@@ -79,12 +85,21 @@ def read_scores(folder: Path) -> dict[Key, Score]:
     return {(row["dataset"], row["id"]): msgspec.convert(row, Score) for row in rows}
 
 
+def read_verdicts(folder: Path) -> dict[Key, float]:
+    """Verdicts of an LLM judge, 1.0 or 0.0."""
+    return {(row["dataset"], row["id"]): row["llm_judge"] for row in read_lines(folder / JUDGED)}
+
+
 def summarise(records: Sequence[Record], scores: Mapping[Key, Score]) -> dict[str, Estimate]:
     """Mean and interval of every figure, rewards included; the order of the records does not matter."""
     ordered = sorted(records, key=lambda record: record.key)
     rows = [{**record.metrics, **_rewards(scores.get(record.key))} for record in ordered]
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: bootstrap_mean([row.get(name) for row in rows]) for name in names}
+    figures = {name: bootstrap_mean([row.get(name) for row in rows]) for name in names}
+    if "evidence_words" in figures:
+        totals = [[row.get(name) for row in rows] for name in ("passage_words", "evidence_words")]
+        figures["total_compression_ratio"] = bootstrap_ratio(*totals)
+    return figures
 
 
 def _rewards(score: Score | None) -> dict[str, float | None]:
@@ -92,7 +107,10 @@ def _rewards(score: Score | None) -> dict[str, float | None]:
         return {}
     if score.invalid:
         return {"reward": None}
-    return {"reward": score.total, **{f"reward/{name}": value for name, value in score.parts.items()}}
+    return {
+        "reward": score.total,
+        **{f"reward/{n}": value for n, value in (score.parts | score.details).items()},
+    }
 
 
 def load_evaluation(folder: Path) -> Evaluation:

@@ -34,7 +34,7 @@ from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.storage import LinesWriter, read_json, read_lines, write_json
 from sleuth.text import clock
-from sleuth.types import Question, Trajectory
+from sleuth.types import Question, Score, Trajectory
 
 _ROUND = 8
 """Rollout batches between two scorings by the reward: memory stays flat and the engine's batch full."""
@@ -205,8 +205,9 @@ class _Session:
             group = [reader[index] for index in range(self._num_scored, stop)]
             for trajectory, score in zip(group, score_all(reward, group, engine), strict=True):
                 row = {"id": trajectory.question.id, "dataset": trajectory.question.dataset}
-                total, parts = (0.0, {}) if score.invalid else (score.total, score.parts)
-                self._rewards.write(row | {"total": total, "parts": parts, "invalid": score.invalid})
+                kept = score if not score.invalid else Score(0.0, {}, score.invalid)
+                values = {"parts": kept.parts, "invalid": kept.invalid, "details": kept.details}
+                self._rewards.write(row | {"total": kept.total} | values)
             self._num_scored = stop
 
     def _record(self, trajectory: Trajectory) -> None:

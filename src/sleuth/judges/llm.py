@@ -19,7 +19,9 @@ from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
 from sleuth.storage import cache_folder, whole_file
 
-SYSTEM = "You are a strict and careful judge. Reply with one word: yes or no."  # System message.
+SYSTEM = (
+    "You are a strict and careful judge. Reply with one word: yes or no."  # Unless `ask` is given another.
+)
 ENTAILMENT = (
     "Text:\n{premise}\n\nClaim:\n{hypothesis}\n\n"
     "Does the text alone, without any other knowledge, show that the claim is true? Reply yes or no."
@@ -58,21 +60,21 @@ class LLMJudge(Checked, Judge):
         prompts = [ENTAILMENT.replace("{premise}", p).replace("{hypothesis}", h) for p, h in pairs]
         return [None if verdict is None else float(verdict) for verdict in self.ask(prompts)]
 
-    def ask(self, prompts: Sequence[str]) -> list[bool | None]:
+    def ask(self, prompts: Sequence[str], system: str = SYSTEM) -> list[bool | None]:
         """The verdict on each yes-or-no question, in order; None without a plain one.
 
-        Equal prompts are asked once. If the model fails, the remaining verdicts are None. Raises
+        `system`: the system turn, "" for none. Equal prompts are asked once. If the model fails, the remaining verdicts are None. Raises
         JudgeError if there is no verdict at all.
         """
         if not prompts:
             return []
-        keys = {prompt: self._key(prompt) for prompt in dict.fromkeys(prompts)}
+        keys = {prompt: self._key(prompt, system) for prompt in dict.fromkeys(prompts)}
         known = {prompt: self._cached(key) for prompt, key in keys.items()}
         unknown = [prompt for prompt, verdict in known.items() if verdict is None]
         for start in range(0, len(unknown), self.batch):
             asked = unknown[start : start + self.batch]
             try:
-                replies = self._replies(asked)
+                replies = self._replies(asked, system)
             except EngineError as error:
                 if all(verdict is None for verdict in known.values()):
                     raise JudgeError(f"judge {self.model!r} failed: {error}") from error
@@ -91,15 +93,16 @@ class LLMJudge(Checked, Judge):
         except EngineError as error:
             raise JudgeError(str(error)) from error
 
-    def _replies(self, prompts: Sequence[str]) -> list[str]:
+    def _replies(self, prompts: Sequence[str], system: str) -> list[str]:
         engine = self._engine
-        conversations = [(Message("system", SYSTEM), Message("user", prompt)) for prompt in prompts]
+        opening = [Message("system", system)] if system else []
+        conversations = [(*opening, Message("user", prompt)) for prompt in prompts]
         requests = [Request(engine.tokenizer.chat(turns), messages=turns) for turns in conversations]
         sampling = Sampling(max_new_tokens=self.max_new_tokens, temperature=0.0)
         return [completion.text for completion in engine.generate(requests, sampling)]
 
-    def _key(self, prompt: str) -> str:
-        asked = (self._engine.name, self._engine.fingerprint(), SYSTEM, prompt, self.max_new_tokens)
+    def _key(self, prompt: str, system: str) -> str:
+        asked = (self._engine.name, self._engine.fingerprint(), system, prompt, self.max_new_tokens)
         return hashlib.blake2b(repr(asked).encode("utf-8", "backslashreplace"), digest_size=20).hexdigest()
 
     def _file(self, key: str) -> Path:

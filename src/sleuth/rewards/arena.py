@@ -8,27 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
-
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
-from sleuth.judges.base import yes_or_no
+from sleuth.judges.correctness import correctness, response_of
 from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
+from sleuth.metrics.evidence import gold_id_of, gold_shown
 from sleuth.protocols.arena import RELEVANCE, reference_numbers
 from sleuth.rewards.base import Reward
-from sleuth.text import fill, neutralise
 from sleuth.types import Passage, Score, Trajectory
-
-# Table 8, word for word; released figures depend on it.
-JUDGE_PROMPT = (
-    "Consider a knowledge Q&A RAG task to test the capability of a testing model, the correct answer list is:\n"
-    "{correct_answer}\n"
-    "Here is the model's response:\n"
-    "{model_response}\n"
-    "Please check if the model's answer is correct. As long as the model's answer hits any item (or synonym) in the "
-    'correct answer list, it can be considered correct. You only need to answer "yes" or "no".'
-)
 
 
 @dataclass(frozen=True)
@@ -36,7 +24,7 @@ class FormatAndAccuracyReward(Reward):
     """R = R_fmt + R_acc, the reward of Naive-GRPO."""
 
     measure: Literal["em", "f1", "judge"] = "em"
-    """R_acc: exact match, token F1 (Tables 6, 10 and 11), or a judge's verdict on the answer."""
+    """R_acc: exact match, token F1 (Tables 6, 10 and 11), or a judge's verdict on the response."""
     rule: str = "arena"
     """Answer rules of "em" and "f1": "arena", or a data set's name for its official ones."""
     judge: LLMJudge | None = None
@@ -64,15 +52,12 @@ class FormatAndAccuracyReward(Reward):
     def accuracy(self, trajectories: Sequence[Trajectory]) -> list[float | str]:
         """R_acc of each answer, 0 without one; the reason where the judge gave no verdict.
 
-        The format does not matter, as in the released code.
+        The judge reads the whole response (appendix C.3). The format does not matter, as in the released code.
         """
-        if self.judge is None:
-            measure = f1 if self.measure == "f1" else exact_match
-            return [measure(t.answer, golds_of(t.question), self.rule) for t in trajectories]
-        prompts = [judge_prompt(t) for t in trajectories if t.answer is not None]
-        verdicts = iter(yes_or_no(self.judge, prompts, "the answer"))
-        found = [0.0 if t.answer is None else next(verdicts) for t in trajectories]
-        return [verdict if isinstance(verdict, str) else float(verdict) for verdict in found]
+        if self.judge is not None:
+            return correctness(self.judge, [(t.question.answers, response_of(t)) for t in trajectories])
+        measure = f1 if self.measure == "f1" else exact_match
+        return [measure(t.answer, golds_of(t.question), self.rule) for t in trajectories]
 
 
 @dataclass(frozen=True)
@@ -83,6 +68,8 @@ class ArenaReward(FormatAndAccuracyReward):
     """R_rel: 1, 0.5 or 0 as in the paper, where listing every reference earns 0.5; or F1 of the two sets."""
     bonus: float = 10.0
     """R_bonus, paid where the three others are all 1."""
+
+    reads_gold = True
 
     def _score(self, trajectory: Trajectory, accuracy: float | str) -> Score:
         """Parts: format, accuracy, relevance, bonus. Invalid where R_rel does not exist for the question."""
@@ -111,12 +98,6 @@ class ArenaReward(FormatAndAccuracyReward):
         return 0.5 if common else 0.0
 
 
-def judge_prompt(trajectory: Trajectory) -> str:
-    """Table 8 with the golds and the answer."""
-    golds = msgspec.json.encode(trajectory.question.answers).decode()
-    return fill(JUDGE_PROMPT, correct_answer=golds, model_response=neutralise(trajectory.answer or ""))
-
-
 def references(trajectory: Trajectory) -> list[Passage]:
     """The numbered passages: those shown in the prompt; a transcript's are the question's, in order.
 
@@ -137,16 +118,18 @@ def unusable_gold(trajectory: Trajectory) -> str:
     """
     if not trajectory.question.gold_ids:
         return "gold_ids: the question names no gold passage"
-    shown = {passage.id for passage in references(trajectory)}
+    listed = references(trajectory)
+    shown = gold_shown(trajectory.question, listed)
     missing = [gold for gold in trajectory.question.gold_ids if gold not in shown]
-    return f"gold_ids: {missing[0]!r} is not among the {len(shown)} references" if missing else ""
+    return f"gold_ids: {missing[0]!r} is not among the {len(listed)} references" if missing else ""
 
 
 def cited_passages(trajectory: Trajectory) -> tuple[set[str], int]:
-    """Ids of the passages that the last <relevance> lists, and how many numbers in it are no reference's."""
+    """Ids of the passages, gold ids where they stand for gold ones, that the last <relevance> lists, and how many numbers in it are no reference's."""
     shown = references(trajectory)
     bodies = trajectory.bodies(RELEVANCE)
     numbers = reference_numbers(bodies[-1]) if bodies else ()
     # Compared as text: a number of a million digits is wrong without being computed.
-    by_number = {str(number): passage.id for number, passage in enumerate(shown, 1)}
+    question = trajectory.question
+    by_number = {str(n): gold_id_of(question, passage) or passage.id for n, passage in enumerate(shown, 1)}
     return {by_number[n] for n in numbers if n in by_number}, sum(n not in by_number for n in numbers)

@@ -29,6 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", required=True, type=Path, metavar="FILE.jsonl", help=rows)
     parser.add_argument("--gold", default="", metavar="SPEC", help=gold)
     parser.add_argument("--judge", default="", metavar="J", help=judge)
+    llm = "LLM that judges every response, or prediction without one (ARENA's LJ)"
+    parser.add_argument("--llm-judge", default="", metavar="M", help=llm)
     add_shared(parser, "--json")
 
 
@@ -36,9 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     from sleuth.evaluation.answer_files.scores import score_predictions
     from sleuth.evaluation.figures import figure
     from sleuth.judges import open_judge
+    from sleuth.judges.llm import LLMJudge
 
     judge = (arguments.judge, open_judge(arguments.judge)) if arguments.judge else None
-    scores = score_predictions(arguments.input, arguments.dataset, gold=arguments.gold, judge=judge)
+    llm = LLMJudge(arguments.llm_judge) if arguments.llm_judge else None
+    scores = score_predictions(arguments.input, arguments.dataset, gold=arguments.gold, judge=judge, llm=llm)
     _warn(scores)
     if arguments.json:
         print_json(scores.to_dict())
@@ -75,6 +79,8 @@ def _warn(scores: "PredictionScores") -> None:
         remark = f"; {absent} of them are not in the file" if absent else ""
         warn(f"{scores.missing} of {scores.rows} questions have no prediction and count as wrong{remark}")
     cited = scores.file.figures.get("citations", {})
+    if (lj := scores.file.figures.get("llm_judge_of", {})).get("unjudged"):
+        warn(f"{lj['unjudged']} responses have no verdict of {lj['judge']}: {lj['failure']}")
     if scores.gold is not None and (bad_gold := scores.gold.bad):
         warn(f"{len(bad_gold)} records of the gold are left out; the first: {bad_gold[0]}")
     for dataset in scores.gold.datasets if scores.gold else ():

@@ -12,6 +12,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
     samples = "sample K episodes a question and show the headroom for training: mean@K, pass@K, live groups"
     parser.add_argument("--samples", type=int, default=0, metavar="K", help=samples)
+    judge = "LLM that judges every response too (ARENA's LJ), such as openai:<url>#<model>"
+    parser.add_argument("--llm-judge", default="", metavar="M", help=judge)
     parser.add_argument("--temperature", type=float, default=0.8, metavar="T", help="of the samples")
 
 
@@ -29,6 +31,11 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"result folder: {output}")
         return 0
     evaluation = experiment.evaluate(output.name, engine)
+    if arguments.llm_judge:
+        from sleuth.evaluation.judged import judge_answers
+        from sleuth.judges.llm import LLMJudge
+
+        evaluation = judge_answers(evaluation, LLMJudge(arguments.llm_judge))
     warn_of_faults(evaluation)
     if arguments.json:
         print_json({"folder": str(output), **headline(evaluation), "settings": evaluation.settings})

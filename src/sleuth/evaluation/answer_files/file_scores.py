@@ -11,6 +11,8 @@ from sleuth.errors import DataError, EngineError, JudgeError
 from sleuth.evaluation.answer_files.predictions import TWIN, Row
 from sleuth.evaluation.statistics import Estimate, bootstrap_mean
 from sleuth.judges.base import Judge
+from sleuth.judges.correctness import correctness
+from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import Match, Rules, answer_match, exact_match, f1
 from sleuth.metrics.citations import CitationScore, Cited, score_citations
 from sleuth.metrics.no_answer import NoAnswer, best_threshold
@@ -33,8 +35,12 @@ class FileScores(NamedTuple):
     """Figures of the whole file: refusal, selective (risk and coverage), thresholds, groups, citations."""
 
 
-def file_scores(rows: Sequence[Row], rules: Rules, judge: tuple[str, Judge] | None = None) -> FileScores:
-    """Every score that `rows`, one a question, allow under a data set's rules; citations only with a named judge.
+def file_scores(
+    rows: Sequence[Row], rules: Rules, judge: tuple[str, Judge] | None = None, llm: LLMJudge | None = None
+) -> FileScores:
+    """Every score that `rows`, one a question, allow under a data set's rules.
+
+    Citations are scored only with a named judge, correctness by verdicts only with `llm`.
 
     Raises DataError if there is a judge and no row has passages.
     """
@@ -61,7 +67,18 @@ def file_scores(rows: Sequence[Row], rules: Rules, judge: tuple[str, Judge] | No
     if judge is not None:
         cited, found.figures["citations"] = _citations(rows, *judge)
         found.means.update(cited)
+    if llm is not None:
+        found.means["llm_judge"], found.figures["llm_judge_of"] = _verdicts(rows, llm)
     return found
+
+
+def _verdicts(rows: Sequence[Row], llm: LLMJudge) -> tuple[Estimate, dict[str, Any]]:
+    """ARENA's LJ of the questions that have an answer: the response, or the prediction without one."""
+    asked = [(row.answers, row.response or row.prediction or "") for row in rows if row.answers]
+    verdicts = correctness(llm, asked)
+    failures = [verdict for verdict in verdicts if isinstance(verdict, str)]
+    figures = {"judge": llm.model, "unjudged": len(failures), "failure": failures[0] if failures else ""}
+    return bootstrap_mean([None if isinstance(v, str) else v for v in verdicts]), figures
 
 
 def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:

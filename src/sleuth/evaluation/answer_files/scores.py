@@ -18,6 +18,7 @@ from sleuth.evaluation.answer_files.gold import Gold, accepted, answer_gold, loa
 from sleuth.evaluation.answer_files.predictions import Row, read_rows
 from sleuth.evaluation.statistics import Estimate, minimum_detectable_difference
 from sleuth.judges.base import Judge
+from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import Rules, rules_for
 
 _NAMED = 20  # Bad rows spelled out in JSON output; the count is always given.
@@ -75,11 +76,17 @@ def _counted(bad: Sequence[BadRecord]) -> dict[str, Any]:
 
 
 def score_predictions(
-    path: Path, dataset: str, *, gold: str = "", judge: tuple[str, Judge] | None = None
+    path: Path,
+    dataset: str,
+    *,
+    gold: str = "",
+    judge: tuple[str, Judge] | None = None,
+    llm: LLMJudge | None = None,
 ) -> PredictionScores:
     """Score a JSON-lines file; `gold` is a source of questions as load_questions reads it, "" for none.
 
-    With a named `judge`, citations of the rows that carry passages are scored too. Raises DataError if the
+    With a named `judge`, citations of the rows that carry passages are scored too; with `llm`, whether each
+    response is correct. Raises DataError if the
     file cannot be read, holds no usable row, mixes other data sets, or has no passages for the judge.
     """
     rules = rules_for(dataset)
@@ -97,7 +104,7 @@ def score_predictions(
     return PredictionScores(
         rules=rules,
         dataset=dataset,
-        file=file_scores(rows, rules, judge),
+        file=file_scores(rows, rules, judge, llm),
         rows=len(rows),
         missing=sum(row.prediction is None for row in rows),
         several_golds=sum(len(row.answers) > 1 for row in rows) if rules.golds == "one" else 0,
