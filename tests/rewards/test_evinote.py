@@ -16,7 +16,7 @@ from sleuth.types import Question, Score, Trajectory
 
 PROTOCOL = SearchTags(instruction="{question}", note="summary")
 QUESTION = Question("q", "Who won?", ("Rocky", "Rocky (film)"))
-MARKED = "*Rocky won.\n- The year is unclear."
+MARKED = "* Rocky won.\n- The year is unclear."
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,39 @@ def score(reward: EviNoteReward, trajectory: Trajectory, entailment: float | Non
 @pytest.mark.parametrize(
     ("note", "marked"),
     [
-        ("* key - unsure", True),
-        ("*key* and –perhaps", True),
-        ("** key **\n- 1976 is a guess", True),
-        ("* award-winning", False),
+        ("* key\n- unsure", True),
+        ("- 1976 is a guess\n  *  key", True),
+        ("* key\n– perhaps", True),
+        ("* Bob Dylan wrote it - singer", False),  # a dash in prose
+        ("**Rocky** — won Best Picture", False),  # Markdown
+        ("**Rocky**\n- a film", False),
+        ("*Rocky*\n- a film", False),
+        ("* key\n-5 degrees", False),
+        ("* key\n--- \n", False),
         ("* from 1990-1995, then 1996 - 1999", False),
-        ("* it was -5 degrees", False),
-        ("2*3 - x", False),
+        ("2*3\n- x", False),
         ("* -", False),
         ("", False),
     ],
 )
 def test_both_marks_must_lead_something(note: str, marked: bool):
     assert EviNoteReward().is_marked(episode(note, "x")) is marked
+
+
+@pytest.mark.parametrize("eqr", ["gated", "none"])
+def test_entailment_is_measured_for_every_note_and_paid_where_equation_5_pays(eqr: Any):
+    reward = EviNoteReward(judge=FixedJudge(), eqr=eqr)
+    for note, answer, paid in (
+        (MARKED, "Rocky", 1),
+        (MARKED, "Network", 0.1),
+        ("n", "Network", 0),
+        ("n", None, 0),
+    ):
+        got = score(reward, episode(note, answer))
+        assert got.parts["entailment"] == 0.5
+        assert got.total == pytest.approx(paid + (0.5 if paid and eqr == "gated" else 0))
+    assert score(reward, episode(None, "Rocky")).parts["entailment"] == 0.0  # no note supports nothing
+    assert "entailment" not in score(EviNoteReward(eqr="none"), episode("n", "Rocky")).parts
 
 
 def test_the_best_gold_counts_and_only_the_last_note_is_judged():

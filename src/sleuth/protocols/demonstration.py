@@ -18,7 +18,7 @@ class Script:
     """Sentence templates of a demonstration."""
 
     plan: str = "I need to find {need}."
-    """First thought; {need} is the hop's need."""
+    """First thought; {need} is the hop's need. A sentence that begins with a line end begins a line."""
     found: str = "Doc {number}: {quote}"
     """Cites the passage that answers a hop."""
     missing: str = "Still missing: {need}."
@@ -39,10 +39,14 @@ def write_turn(script: Script, note: str, question: Question, shown: Sequence[Se
         return None
     tag = note if done and note else "think"
     if done == len(hops):
-        enough = f" {script.enough}" if note else ""
-        return f"<{tag}>{evidence}{enough}</{tag}><answer>{question.answers[0]}</answer>"
+        closed = _joined(evidence, script.enough if note else "")
+        return f"<{tag}>{closed}</{tag}><answer>{question.answers[0]}</answer>"
     gap = (script.missing if done else script.plan).format(need=hops[done].need or hops[done].query)
-    return f"<{tag}>{f'{evidence} {gap}'.strip()}</{tag}><search>{hops[done].query}</search>"
+    return f"<{tag}>{_joined(evidence, gap)}</{tag}><search>{hops[done].query}</search>"
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentences).replace(" \n", "\n").strip()
 
 
 def _cite(script: Script, hop: Hop, hits: Sequence[Hit]) -> str | None:

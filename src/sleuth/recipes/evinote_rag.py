@@ -22,13 +22,14 @@ _ANSWER = (
     "</answer>. Question: {question}"
 )
 _NOTES = (
-    "After each result, take notes between <summary> and </summary>: keep only what helps to answer, mark key "
-    "information with * and uncertain information with -, and say so if nothing useful was found. "
+    "After each result, take notes between <summary> and </summary>: keep only what helps to answer, one point a "
+    'line, begin a line of key information with "* " and one of uncertain information with "- ", and say so if '
+    "nothing useful was found. "
 )
 
-# Wording of demonstrations: both marks in every note.
+# Wording of demonstrations: both marks in every note, each on a line of its own.
 SCRIPT = Script(
-    found="* Doc {number}: {quote}", missing="- Still missing: {need}.", enough="- Nothing is uncertain."
+    found="* Doc {number}: {quote}", missing="\n- Still missing: {need}.", enough="\n- Nothing is uncertain."
 )
 
 
@@ -72,8 +73,8 @@ PAPER = search_r1.PAPER.but(
 CPU = search_r1.CPU.but(
     name="evinote-rag/cpu",
     protocol=search_r1.short_protocol(
-        " After each result take notes in <summary></summary>: mark key facts with * and what is uncertain or "
-        "missing with -.",
+        " After each result take notes in <summary></summary>: lines that begin with * for key facts, with - for "
+        "what is uncertain or missing.",
         note="summary",
         think_before_note=True,
         script=SCRIPT,

@@ -22,10 +22,10 @@ from sleuth.types import Score, Trajectory
 PAPER_CLAIM = "{gold} is the answer to '{question}'"
 CODE_CLAIM = '{gold} is the answer to the question:"{question}"'
 
-# A mark precedes text: "* fact", "*fact*", "- perhaps". A hyphen inside a word, a range of
-# numbers and a minus sign are not marks; "- 1976" is one where it begins a line.
-_KEY = re.compile(r"(?<![\w*])\*+[ \t]*(?=[^\s*])")
-_UNCERTAIN = re.compile(r"(?<![\w–—-])[-–—][ \t]*(?=[^\W\d]|[\"'“‘(])|^[ \t]*[-–—][ \t]+(?=\S)", re.MULTILINE)
+# A mark begins a line, as the prompt asks. A dash in prose and Markdown's emphasis are no marks: otherwise text
+# copied from a passage would be paid as note-taking.
+_KEY = re.compile(r"^[ \t]*\*[ \t]+(?=[^\s*])", re.MULTILINE)
+_UNCERTAIN = re.compile(r"^[ \t]*[-–—][ \t]+(?=[^\s–—-])", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class EviNoteReward(Reward):
     judge: Judge | None = None
     """Entailment judge; None where entailment is given with the trajectories or eqr is "none"."""
     eqr: Literal["gated", "always", "none"] = "gated"
-    """R_EQR is added where eq. 5 pays, whatever the format (released code), or never (ablation)."""
+    """R_EQR is added where eq. 5 pays, whatever the format (released code), or never (ablation, measured only)."""
     gate: Literal["format", "note", "none"] = "format"
     """Condition of every reward: the grammar, one closed note (Force Summary), or nothing."""
     marks: Literal["paper", "code", "none"] = "paper"
@@ -63,11 +63,15 @@ class EviNoteReward(Reward):
         rules_for(self.rule)
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Parts: answer, entailment (0 where not needed), format, notes."""
+        """Parts: answer, entailment, format, notes.
+
+        entailment is R_EQR of every episode, whether eq. 5 pays it or not, so that ablations can be compared by
+        it; it is absent without a verdict on which the total does not depend.
+        """
         if self.entailment is not None:
             return [self._total(trajectory, self.entailment) for trajectory in trajectories]
-        needy = [index for index, trajectory in enumerate(trajectories) if self._needs_verdict(trajectory)]
-        verdicts = dict(zip(needy, self._judged([trajectories[index] for index in needy]), strict=True))
+        judged = [index for index, trajectory in enumerate(trajectories) if self._has_note(trajectory)]
+        verdicts = dict(zip(judged, self._judged([trajectories[index] for index in judged]), strict=True))
         return [self._total(trajectory, verdicts.get(i, 0.0)) for i, trajectory in enumerate(trajectories)]
 
     def given(self, known: Known) -> Reward:
@@ -75,19 +79,19 @@ class EviNoteReward(Reward):
         return self if known.entailment is None else replace(self, entailment=known.entailment)
 
     def _total(self, trajectory: Trajectory, entailment: float | str) -> Score:
-        """Eq. 5 with R_EQR = `entailment`; invalid with the reason why that is missing."""
-        if isinstance(entailment, str):
-            return Score(0.0, {}, entailment)
+        """Eq. 5 with R_EQR = `entailment`, or the reason why there is none."""
         base = self._base(trajectory)
         pays = self.eqr == "always" or (self.eqr == "gated" and base is not None)
-        total = (base or 0.0) + (entailment if pays else 0.0)
+        if isinstance(entailment, str) and pays:
+            return Score(0.0, {}, entailment)
+        known = {} if isinstance(entailment, str) else {"entailment": entailment}
         parts = {
             "answer": self.answer(trajectory),
-            "entailment": entailment if self.eqr != "none" else 0.0,
+            **known,
             "format": float(self.is_formatted(trajectory)),
             "notes": float(self.is_marked(trajectory)),
         }
-        return Score(total, parts)
+        return Score((base or 0.0) + (known.get("entailment", 0.0) if pays else 0.0), parts)
 
     def _base(self, trajectory: Trajectory) -> float | None:
         """1, `partial` or 0 without R_EQR; None where eq. 5 pays nothing at all."""
@@ -121,14 +125,11 @@ class EviNoteReward(Reward):
         """SR: a draw that depends on the trajectory's seed alone, so that scoring again changes nothing."""
         return random.Random(f"stochastic reward {trajectory.seed}").random() < self.stochastic
 
-    def _needs_verdict(self, trajectory: Trajectory) -> bool:
-        """Whether R_EQR changes the total; a blank note supports nothing and is not judged."""
-        if self.eqr == "none" or not golds_of(trajectory.question):
+    def _has_note(self, trajectory: Trajectory) -> bool:
+        """Whether there is a note to judge: a blank one supports nothing; the released code judges a missing one."""
+        if not golds_of(trajectory.question):
             return False
-        if self.eqr == "always":
-            return True
-        notes = trajectory.bodies(self.note)
-        return bool(notes) and bool(notes[-1].strip()) and self._base(trajectory) is not None
+        return self.eqr == "always" or any(note.strip() for note in trajectory.bodies(self.note)[-1:])
 
     def _judged(self, trajectories: Sequence[Trajectory]) -> list[float | str]:
         """R_EQR (eq. 4) of each, or the reason why it is missing."""
