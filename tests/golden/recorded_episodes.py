@@ -1,6 +1,7 @@
 """A noisy scripted policy over a small world, and a digest of every episode it plays.
 
-The digests in recorded_episodes.json were written before episodes became coroutines. They hold tokens,
+The digests in recorded_episodes.json were written before episodes became coroutines, those of EviNote-RAG and of
+EviOmni's CoT again when their prompts changed. They hold tokens,
 authors, masks, actions, fields, endings and rewards, so any change of what an episode is shows here.
 """
 

@@ -1,6 +1,10 @@
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from sleuth.protocols.eviomni import SECTIONS, EviOmni
+from sleuth.metrics.evidence import compression_ratio, evidence_recall
+from sleuth.protocols.eviomni import SECTIONS, EviOmni, FreeEvidence
 from sleuth.protocols.sections import order_fault
 from sleuth.rewards.answer import AnswerReward
 from sleuth.rollouts.transcript import read_transcript
@@ -59,7 +63,32 @@ def test_a_demonstration_obeys_the_grammar():
     assert EXTRACTOR.demonstrate(QUESTION, SHOWN) == text.removesuffix("<answer>Paris</answer>")
     assert EviOmni(instruction="", sections=()).demonstrate(QUESTION, SHOWN) == "Paris"
     assert PROTOCOL.demonstrate(QUESTION, [SHOWN[0][:1]]) is None
-    assert PROTOCOL.demonstrate(Question("q", "?", ("Paris",)), SHOWN) is None
+
+
+@pytest.mark.parametrize("gold_ids", [(), ("another corpus's id",)])
+def test_without_gold_ids_the_passages_that_hold_an_answer_are_the_useful_ones(gold_ids: tuple[str, ...]):
+    question = Question("q", "Capital?", ("Lutetia", "Paris"), gold_ids=gold_ids)
+    text = PROTOCOL.demonstrate(question, SHOWN)
+    assert text == PROTOCOL.demonstrate(QUESTION, SHOWN)
+    assert PROTOCOL.demonstrate(question, [SHOWN[0][:1]]) is None
+    assert PROTOCOL.demonstrate(Question("q", "?", ("yes",)), SHOWN) is None
+
+
+def test_a_generator_is_taught_the_answer_whatever_was_found():
+    """The reader sees misses too, and Zero sees nothing."""
+    generator = EviOmni(instruction="{question}", sections=())
+    for shown in ([], [SHOWN[0][:1]]):
+        assert generator.demonstrate(QUESTION, shown) == "Paris"
+    assert generator.demonstrate(Question("q", "?", ()), []) is None
+
+
+def test_a_chain_of_thought_is_evidence_as_a_whole(play: Callable[..., Any], library: Callable[..., Any]):
+    shelf = library(Emma="Emma was written by Ann.")
+    protocol = FreeEvidence(instruction="{question}\n{passages}")
+    played = play(protocol, ["Emma is a novel.\nAnn wrote it."], shelf).trajectory
+    assert played.answer == "Emma is a novel.\nAnn wrote it."
+    assert (played.malformed, played.ending) == ("", "answered")
+    assert (evidence_recall(played), compression_ratio(played)) == (1.0, 6 / 7)
 
 
 @pytest.mark.parametrize("written", [[], [("model", "")], [("model", " \n ")]])

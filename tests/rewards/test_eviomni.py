@@ -73,6 +73,16 @@ def test_evidence_length(evidence: int, passages: int, omega: float, expected: f
     assert evidence_length(Lengths(5, evidence, passages), 0.5, omega) == pytest.approx(expected)
 
 
+def test_the_whole_reward():
+    (score,) = REWARD.given(Known("Paris", "Rome")).score([read(GOOD)])
+    # F1: Paris against New Paris 2/3, Rome 0, New Paris 1; L = 4, 2, 20 words
+    length = (sigmoid(2) + 1.0) / 2
+    assert list(score.parts) == ["answer", "length", "format"]
+    assert score.parts == pytest.approx({"answer": 5 / 9, "length": length, "format": 1})
+    assert score.details == pytest.approx({"answer_rationale": 2 / 3, "answer_evidence": 0, "answer_full": 1})
+    assert score.total == pytest.approx(0.8 * 5 / 9 + 0.1 * length + 0.1)
+
+
 @pytest.mark.parametrize(
     ("outputs", "expected"),
     [(("rationale",), 2 / 3), (("evidence",), 0), (("full",), 1), (("evidence", "full"), 0.5)],

@@ -12,6 +12,8 @@ from sleuth.episodes.tags import find_tags
 from sleuth.protocols.demonstration import quote_around
 from sleuth.types import Hit, Question
 
+ALL_SECTIONS = ("relevance", "analysis", "think", "reason", "extract", "answer")
+"""Sections of all methods."""
 Quote = tuple[int, str]
 """Number of a gold passage as shown, and a quotation of it."""
 
@@ -65,6 +67,13 @@ class TaggedSections(AgentProtocol):
         gold = sorted(places[gold] for gold in question.gold_ids)
         bodies = {**self.bodies(gold, quotes), "answer": question.answers[0]}
         return "".join(f"<{name}>{bodies[name]}</{name}>" for name in self.sections) or bodies["answer"]
+
+    def adapt(self, text: str) -> str:
+        """Only the sections of this protocol, of a response that may have more (EviOmni §2.2's two data sets)."""
+        found = {tag.name: tag.body for tag in find_tags(text, ALL_SECTIONS)}
+        if not self.sections or not found.keys() >= set(self.sections):
+            return text
+        return "".join(f"<{name}>{found[name]}</{name}>" for name in self.sections)
 
     @abstractmethod
     def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:

@@ -60,6 +60,8 @@ PAPER = Recipe(
         batch=256,  # ours
         lr=1e-6,  # §4.1
         gradient_checkpointing=True,  # ours: memory only
+        dev_questions=500,  # §4.1: "the best-performing model on the dev set"; ours: drawn from the training set
+        dev_every=50,  # ours
     ),
     source="EviOmni (Zhao et al. 2025), eqs. 4-12, §4.1, Table 10",
 )

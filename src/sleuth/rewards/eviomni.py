@@ -38,7 +38,10 @@ class Lengths(NamedTuple):
 
 @dataclass(frozen=True)
 class EviOmniReward(Reward):
-    """R = α_a R_ans + α_l R_len + α_f R_fmt (eq. 9); the parts are the unweighted R_ans, R_len and R_fmt."""
+    """R = α_a R_ans + α_l R_len + α_f R_fmt (eq. 9); the parts are the unweighted R_ans, R_len and R_fmt.
+
+    Details are the answer rewards that R_ans averages, for the curves of Figure 5.
+    """
 
     instruction: str
     """The policy's prompt, which the probes repeat without the masked parts."""
@@ -69,7 +72,7 @@ class EviOmniReward(Reward):
         rules_for(self.rule)
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Parts: answer, length, format. Invalid where a probe is needed and missing."""
+        """Parts: answer, length, format; details: answer_rationale, answer_evidence, answer_full. Invalid where a probe is needed and missing."""
         known = {name for name, _ in self.probed}
         asked = [
             (index, name)
@@ -108,7 +111,10 @@ class EviOmniReward(Reward):
             "format": float(not trajectory.malformed),
         }
         weights = (self.answer_weight, self.length_weight, self.format_weight)
-        return Score(math.fsum(w * part for w, part in zip(weights, parts.values(), strict=True)), parts)
+        total = math.fsum(w * part for w, part in zip(weights, parts.values(), strict=True))
+        return Score(
+            total, parts, details={f"answer_{n}": r for n, r in zip(self.outputs, rewards, strict=True)}
+        )
 
     def length(self, size: Lengths) -> float:
         """R_len: the mean of the two length rewards."""
