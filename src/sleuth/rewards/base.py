@@ -33,6 +33,11 @@ class Reward(Checked, ABC):
     by_step: ClassVar[bool] = False
     """Whether every action is scored, so that Score.steps explains the total."""
 
+    @property
+    def reads_gold(self) -> bool:
+        """Whether scores depend on the gold passages, which the retriever must then be able to find."""
+        return False
+
     @abstractmethod
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
         """One Score per trajectory, in order.

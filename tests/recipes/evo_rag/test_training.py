@@ -167,7 +167,6 @@ def test_a_state_with_a_branch_that_cannot_be_scored_does_not_train(tmp_path: Pa
     ("options", "reason"),
     [
         ({"max_steps": 4}, "set reward.curriculum.max_steps"),
-        ({"questions": QUESTIONS[:2]}, "leave none"),
         ({"temperature": 0.0}, "temperature above 0"),
         ({"lr_schedule": "cosine"}, "must be constant"),
     ],

@@ -42,7 +42,10 @@ class DPO(Algorithm):
     model_margin: NonNegativeFloat = 0.3
     """Δ, least difference of returns of a pair that the preference model learns from."""
     preference: Literal["return", "reward_model"] = "return"
-    """Ranking of the policy's pairs: by the branches' returns, or by the mean of the preference model's heads."""
+    """Ranking of the policy's pairs: by the branches' returns (§3.4, step ii), or by the mean of the preference
+    model's heads (the abstract: "Direct Preference Optimization over a multi-head reward model")."""
+    heads: Literal[1, 7] = 7
+    """Heads of the preference model: one per reward, or a single one on the total return (§3.3's comparison)."""
     update_pairs: Positive = 64
     """Pairs per optimiser step of the policy (the paper's effective batch)."""
     head_lr: NonNegativeFloat = 1e-3

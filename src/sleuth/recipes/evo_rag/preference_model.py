@@ -19,17 +19,15 @@ from sleuth.scale import Scale
 from sleuth.training.policy import Policy
 from sleuth.types import Trajectory
 
-NUM_HEADS = 7
 
-
-def new_heads(width: int, seed: int) -> nn.Linear:
-    """Seven linear functions of a state of size D = `width`: small, different, and fixed by `seed`.
+def new_heads(width: int, seed: int, count: int = 7) -> nn.Linear:
+    """K = `count` linear functions of a state of size D = `width`: small, different, and fixed by `seed`.
 
     They have no bias, which would cancel in every difference.
     """
-    heads = nn.Linear(width, NUM_HEADS, bias=False)
+    heads = nn.Linear(width, count, bias=False)
     generator = torch.Generator().manual_seed(seed)
-    heads.weight.data = torch.randn(NUM_HEADS, width, generator=generator) * 0.01 / width**0.5
+    heads.weight.data = torch.randn(count, width, generator=generator) * 0.01 / width**0.5
     return heads
 
 
@@ -44,14 +42,14 @@ def accuracy(chosen_P_K: Tensor, rejected_P_K: Tensor) -> float:
 
 
 class PreferenceModel(Companion):
-    """Seven heads on the frozen encoder, trained one epoch on every step's pairs."""
+    """Heads on the frozen encoder, trained one epoch on every step's pairs."""
 
     def __init__(self, policy: Policy, algorithm: DPO, scale: Scale) -> None:
         """The encoder is the policy's reference, which no update of the policy changes."""
         if policy.reference is None:
             policy.freeze_reference()
         width = int(policy.causal_lm.get_input_embeddings().weight.shape[1])  # type: ignore[operator]
-        self.heads = new_heads(width, scale.seed)
+        self.heads = new_heads(width, scale.seed, algorithm.heads)
         self._policy, self._algorithm, self._scale = policy, algorithm, scale
 
     def fit(self, groups: Groups, seed: int) -> dict[str, float]:

@@ -21,6 +21,7 @@ from sleuth.episodes.record import NOTHING_TO_DROP
 from sleuth.errors import ConfigError
 from sleuth.judges.base import YesNoJudge, yes_or_no
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
+from sleuth.metrics.evidence import gold_shown
 from sleuth.recipes.evo_rag.curriculum import PARTS, Curriculum, Part
 from sleuth.rewards.base import Reward
 from sleuth.scale import Scale
@@ -51,6 +52,11 @@ class EvoRAGReward(Reward):
     """Official answer rules of r_ans: a data set's name, such as "hotpotqa"."""
 
     by_step: ClassVar[bool] = True
+
+    @property
+    def reads_gold(self) -> bool:
+        """Where searches are scored, or refusals without a judge."""
+        return "retrieval" in self.parts or ("refusal" in self.parts and self.judge is None)
 
     def cross_check(self) -> None:
         if self.judge is not None and not isinstance(self.judge, YesNoJudge):
@@ -173,15 +179,16 @@ def is_backtrack(action: Action) -> bool:
 
 def retrieval_bonus(trajectory: Trajectory, search: Action) -> float:
     """r_ret of a search: +1 if its result shows a gold document, −1 if not."""
-    gold = set(trajectory.question.gold_ids)
     result = trajectory.segments[search.segment + 1 : search.segment + 2]
-    shown = {hit.passage.id for segment in result if segment.author == "world" for hit in segment.hits}
-    return 1.0 if gold & shown else -1.0
+    shown = [hit.passage for segment in result if segment.author == "world" for hit in segment.hits]
+    return 1.0 if gold_shown(trajectory.question, shown) else -1.0
 
 
 def is_enough(question: Question, hits: Iterable[Hit]) -> bool:
     """Whether every gold document was found; without gold documents, whether the question has an answer."""
-    return question.answerable and set(question.gold_ids) <= {hit.passage.id for hit in hits}
+    return question.answerable and set(question.gold_ids) <= gold_shown(
+        question, (hit.passage for hit in hits)
+    )
 
 
 def judge_prompt(question: Question, hits: Iterable[Hit]) -> str:

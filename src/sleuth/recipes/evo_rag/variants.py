@@ -12,17 +12,11 @@ from sleuth.recipes.evo_rag.protocol import EvoRAG
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.hybrid import Hybrid
 
-
-def _with(reward: dict[str, dict[str, Any]]) -> dict[str, Recipe]:
-    """The paper's recipe with other settings of its reward, by name."""
-    return {n: PAPER.but(name=f"evo-rag/{n}", reward=replace(REWARD, **c)) for n, c in reward.items()}
-
-
 SCHEDULES: dict[str, dict[str, Any]] = {
-    "no-reward": {"curriculum": replace(CURRICULUM, schedule="none"), "parts": ("answer",)},
-    "two-stage": {"curriculum": replace(CURRICULUM, schedule="two-stage")},
+    "no-reward": {"schedule": "none"},
+    "two-stage": {"schedule": "two-stage"},
     # §3.2's text, against Table 1
-    "rising-action-penalty": {"curriculum": replace(CURRICULUM, retrieval_action=(0.4, 0.8, 1.2))},
+    "rising-action-penalty": {"retrieval_action": (0.4, 0.8, 1.2)},
 }  # Table 4
 SINGLE = ("backtrack", "refusal", "retrieval", "step", "overlap")  # Table 5
 COMBINATIONS = {
@@ -31,9 +25,26 @@ COMBINATIONS = {
     "exploration-heavy": ("retrieval", "overlap"),
     "efficiency-heavy": ("backtrack", "step"),
 }  # Table 6
-PARTS = {f"{part}-only": (part,) for part in SINGLE} | COMBINATIONS
+PARTS = {f"{part}-only": (part,) for part in SINGLE} | COMBINATIONS | {"no-reward": ("answer",)}
+
+
+def _ablations(paper: Recipe, suffix: str = "") -> dict[str, Recipe]:
+    """The paper's recipe, at either scale, with other settings of its reward, by name."""
+    found = {}
+    for name in dict.fromkeys((*SCHEDULES, *PARTS)):
+        reward: Any = paper.reward
+        curriculum = replace(reward.curriculum, **SCHEDULES.get(name, {}))
+        reward = replace(reward, curriculum=curriculum, parts=PARTS.get(name, reward.parts))
+        found[name + suffix] = paper.but(name=f"evo-rag/{name}{suffix}", reward=reward)
+    return found
+
+
 # §3.4's formula has no reference policy.
 AS_PRINTED = PAPER.but(name="evo-rag/reference-free", algorithm=replace(ALGORITHM, reference_free=True))
+# The policy's pairs by the preference model: the abstract's reading. The paper's recipe follows §3.4, by returns.
+REWARD_MODEL = replace(ALGORITHM, preference="reward_model")
+# §3.3 compares the seven heads with one on the total return, by the loss on pairs that were not learnt from.
+SINGLE_HEAD = PAPER.but(name="evo-rag/single-head", algorithm=replace(ALGORITHM, heads=1))
 # §4.1 names BGE without a size.
 RRF = PAPER.but(name="evo-rag/rrf", retriever=Hybrid(encoder=SentenceEncoder("bge-base-en-v1.5")))
 
@@ -71,9 +82,19 @@ CPU = PAPER.but(
 
 RECIPES = {
     "paper": PAPER,
-    **_with(SCHEDULES),
-    **_with({name: {"parts": parts} for name, parts in PARTS.items()}),
+    **_ablations(PAPER),
     "reference-free": AS_PRINTED,
+    "reward-model": PAPER.but(name="evo-rag/reward-model", algorithm=REWARD_MODEL),
+    "single-head": SINGLE_HEAD,
     "rrf": RRF,
     "cpu": CPU,
+    **_ablations(CPU, "-cpu"),
+    "single-head-cpu": CPU.but(
+        name="evo-rag/single-head-cpu",
+        algorithm=replace(CPU.algorithm, heads=1),  # type: ignore[type-var]
+    ),
+    "reward-model-cpu": CPU.but(
+        name="evo-rag/reward-model-cpu",
+        algorithm=replace(CPU.algorithm, preference="reward_model"),  # type: ignore[type-var]
+    ),
 }
