@@ -67,7 +67,7 @@ def test_a_method_is_one_short_file():
     files = [path for path in Path(recipes.__file__).parent.glob("*.py") if path.name != "__init__.py"]
     assert len(files) > 10
     long = {path.name for path in files if len(path.read_text().splitlines()) > 100}
-    assert long <= {"baselines.py"}  # nine methods
+    assert long <= {"baselines.py", "released.py"}  # nine methods; three long prompts
 
 
 def test_a_users_own_file_with_its_own_class(tmp_path: Path):

@@ -14,7 +14,7 @@ from sleuth.types import StopReason
 
 
 class Message(NamedTuple):
-    """One chat turn: role is "system", "user" or "assistant"."""
+    """One chat turn: role is "system", "user" or "assistant"; or "text", a whole prompt without a chat template."""
 
     role: str
     content: str

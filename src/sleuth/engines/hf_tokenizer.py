@@ -64,9 +64,13 @@ class HFTokenizer:
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """Tokens of the chat template around these turns, ending where the assistant starts to write.
 
+        A single turn with the role "text" is a prompt as it is, for base models.
+
         Without a template: the start token if the model has one, then each content and an empty
         line. A template that knows no system role gets it as the start of the first user turn.
         """
+        if [role for role, _ in messages] == ["text"]:
+            return self._start() + self.encode(messages[0].content)
         wrong = next((m.role for m in messages if m.role not in ROLES), None)
         if wrong is not None or not messages:
             raise EngineError(

@@ -232,7 +232,8 @@ class OpenAIEngine(Engine):
         if form.api == "chat":
             if not request.messages:
                 raise EngineError(f"{self.name} takes only chat turns, and this request has none")
-            return body | {"messages": [m._asdict() for m in request.messages]}
+            turns = [m._replace(role="user") if m.role == "text" else m for m in request.messages]
+            return body | {"messages": [m._asdict() for m in turns]}
         if form.api == "tokens":
             return body | {"prompt": [int(t) for t in request.tokens]}
         assert isinstance(self.tokenizer, HFTokenizer)

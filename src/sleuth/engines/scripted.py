@@ -36,6 +36,8 @@ class ByteTokenizer:
     def chat(self, messages: Sequence[Message]) -> list[int]:
         """Role id, bytes, end-of-turn id for every turn; then the assistant's role id."""
         tokens: list[int] = []
+        if [role for role, _ in messages] == ["text"]:
+            return self.encode(messages[0].content)
         for role, content in messages:
             if role not in self.role_ids:
                 raise EngineError(f"chat role must be one of {', '.join(self.role_ids)}, not {role!r}")

@@ -26,11 +26,14 @@ RECIPES = {
     "evo-rag": "sleuth.recipes.evo_rag.variants:RECIPES",
     "ircot": "sleuth.recipes.baselines:IRCOT",
     "iter-retgen": "sleuth.recipes.baselines:ITER_RETGEN",
+    "r1-searcher": "sleuth.recipes.released:R1_SEARCHER",
+    "research": "sleuth.recipes.released:RESEARCH",
     "r1": "sleuth.recipes.baselines:R1",
     "rag": "sleuth.recipes.baselines:RAG",
     "search-o1": "sleuth.recipes.baselines:SEARCH_O1",
     "search-r1": "sleuth.recipes.search_r1:RECIPES",
     "self-ask": "sleuth.recipes.baselines:SELF_ASK",
+    "simple-deep-searcher": "sleuth.recipes.released:SIMPLE_DEEP_SEARCHER",
     "sure": "sleuth.recipes.baselines:SURE",
 }
 """Name → the file's dict of scales and variants; a bare name means "paper"."""

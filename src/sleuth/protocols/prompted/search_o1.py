@@ -19,7 +19,7 @@ from sleuth.checked import NonNegative
 from sleuth.episodes.protocol import Chat
 from sleuth.episodes.record import Decision
 from sleuth.protocols.prompted.fresh_contexts import FreshContexts
-from sleuth.text import neutralise
+from sleuth.text import fill, neutralise
 from sleuth.types import Hit, Question, Trajectory
 
 QUERY = ("<|begin_search_query|>", "<|end_search_query|>")
@@ -41,7 +41,7 @@ class SearchO1(FreshContexts):
         "You may search at most {max_searches} times, each time for one thing. When you know enough, finish with the "
         "answer in a few words inside \\boxed{}."
     )
-    """"{max_searches}" is replaced."""
+    """"{max_searches}" is replaced, and "{question}", which otherwise follows."""
     digest_instruction: str = (
         "Read the passages that a search has found for someone who is reasoning towards an answer. Pick out what helps "
         f'the reasoning and fits the query; leave the rest. Write "{INFORMATION}:" and then what helps, in a few '
@@ -53,13 +53,14 @@ class SearchO1(FreshContexts):
     stops = (QUERY[1],)
 
     def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
-        instruction = self.instruction.replace("{max_searches}", str(self.max_searches))
-        return (("user", f"{instruction}\n\nQuestion: {question.text}"),)
+        ask = "" if "{question}" in self.instruction else "\n\nQuestion: {question}"
+        slots = {"max_searches": str(self.max_searches), "question": question.text}
+        return (("user", fill(self.instruction + ask, **slots)),)
 
     def read(self, text: str) -> Decision:
         """The last query if the turn ends with it, else the last boxed answer."""
         queries = list(_QUERIES.finditer(text))
-        answer, place = _boxed(text)
+        answer, place = boxed(text)
         if queries and queries[-1].start() > place:
             query = " ".join(queries[-1][1].split())
             return Decision("search", query) if query else Decision("invalid", "empty search query")
@@ -108,7 +109,7 @@ def _information(digest: str) -> str:
     return " ".join(body.split()).strip("*: ") or NOTHING
 
 
-def _boxed(text: str) -> tuple[str, int]:
+def boxed(text: str) -> tuple[str, int]:
     r"""The body of the last \boxed{…}, its braces balanced, and where it begins; ("", -1) without one."""
     place = text.rfind(r"\boxed{")
     depth = 0
