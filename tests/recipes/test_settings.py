@@ -13,6 +13,8 @@ from sleuth.protocols.prompted.sure import SuRe
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.retrievers.none import NoRetriever
+from sleuth.rewards.answer import AnswerReward
+from sleuth.training.selection import check_selection
 
 PAPERS: list[tuple[str, str, dict[str, Any]]] = [
     ("arena", "algorithm", {"kl": "k2", "beta": 0.04, "epsilon": 0.2, "group_size": 7}),
@@ -60,6 +62,8 @@ def test_settings_of_the_paper(name: str, slot: str, settings: dict[str, Any]):
         ("eviomni/evidence-full", {"reward.outputs": ("evidence", "full")}),
         ("evo-rag/backtrack-only", {"reward.parts": ("backtrack",)}),
         ("evo-rag/reference-free", {"algorithm.reference_free": True}),
+        ("evo-rag/reward-model", {"algorithm.preference": "reward_model"}),
+        ("evo-rag/single-head", {"algorithm.heads": 1}),
         ("evo-rag/two-stage", {"reward.curriculum.schedule": "two-stage"}),
     ],
 )
@@ -106,6 +110,14 @@ def test_every_recipe_names_its_source(name: str):
             assert recipe.protocol.instruction.count(slot) == 1  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("name", [n for n in recipe_names() if load_recipe(n).scale.steps])
+def test_every_trained_method_keeps_its_best_checkpoint_on_dev_questions(name: str):
+    scale = load_recipe(name).scale
+    assert scale.dev_questions
+    assert scale.dev_every <= scale.steps / 3
+    check_selection(scale)
+
+
 PROMPTED = ("cot", "direct", "ircot", "iter-retgen", "search-o1", "self-ask", "sure")
 MOST_TURNS = {
     IRCoT: lambda p: p.max_sentences + 1,
@@ -132,3 +144,18 @@ def test_r1_is_search_r1_without_searching(scale: str):
     mine, theirs = load_recipe(f"r1/{scale}"), load_recipe(f"search-r1/{scale}")
     assert (mine.algorithm, mine.reward) == (theirs.algorithm, theirs.reward)
     assert mine.sized(max_steps=theirs.scale.max_steps).scale == theirs.scale
+
+
+@pytest.mark.parametrize("scale", ["", "cpu"])
+def test_evinote_s_base_differs_in_protocol_and_reward_only(scale: str):
+    paper = load_recipe(f"evinote-rag/{scale or 'paper'}")
+    base = load_recipe(f"evinote-rag/base{scale and '-cpu'}")
+    assert base == paper.but(name=base.name, protocol=base.protocol, reward=base.reward)
+    assert (base.protocol, base.reward) == (load_recipe(f"search-r1/{scale}").protocol, AnswerReward())
+
+
+@pytest.mark.parametrize("name", ["ns", "ne", "fs", "fs-sr", "fs-eqr", "sen"])
+def test_every_ablation_of_evinote_measures_entailment(name: str):
+    paper, ablation = load_recipe("evinote-rag"), load_recipe(f"evinote-rag/{name}")
+    assert ablation.reward.judge == paper.reward.judge  # type: ignore[attr-defined]
+    assert ablation.scale == paper.scale

@@ -37,6 +37,12 @@ def test_rollout_figures_by_hand() -> None:
         "rollouts/truncated": pytest.approx(1 / 3),
         "rollouts/searches": 1,
         "rollouts/repeated": pytest.approx(1 / 3),
+        "rollouts/actions": 2,
+        "rollouts/invalid_actions": 0,
+        "rollouts/turns": 1,
+        "rollouts/sequence_length": 6,
+        "rollouts/state_tokens": 12,
+        "rollouts/query_words": 1,
         "rollouts/response_length": 4,
         "rollouts/longest_response": 6,
     }

@@ -1,5 +1,6 @@
 """The shared prefix changes cost, never gradients."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -108,6 +109,17 @@ def test_shared_prefix_with_adapters_reference_and_old_policy():
     assert relative(a, b) < 1e-5
     assert shared.kl == pytest.approx(plain.kl, rel=1e-4)
     assert shared.ratio == pytest.approx(torch.exp(torch.tensor(-0.1)).item(), rel=1e-4)
+
+
+def test_kl_estimators_are_logged_beyond_the_loss_s_clamp():
+    """ARENA's Figure 4: a token of which the reference was far surer is a spike of k3 and not of k2."""
+    policy = tiny()
+    policy.freeze_reference()
+    ref = [values + 30 for values in compute_logprobs(policy, GROUP)]  # d = −30; the loss clamps at ±20
+    figures, _ = gradients(policy, GRPO(beta=0.1), ref_logprobs=ref)
+    assert figures.kl == pytest.approx(-30, rel=1e-4)
+    assert figures.k2 == pytest.approx(450, rel=1e-4)
+    assert figures.k3 == pytest.approx(math.exp(30) - 31, rel=1e-3)
 
 
 @pytest.mark.parametrize("budget", [1, 30, 60, 100, 10_000])

@@ -67,8 +67,10 @@ RECIPES = {
     # Tables 6, 10 and 11: other measures of R_acc; the judge is the one of appendix C.3.
     "f1": PAPER.but(name="arena/f1", reward=ArenaReward(measure="f1")),
     "judge": PAPER.but(name="arena/judge", reward=ArenaReward(measure="judge", judge=GPT_4O)),
+    "f1-cpu": CPU.but(name="arena/f1-cpu", reward=ArenaReward(measure="f1")),
     # Figure 2, "w/o KL stabilization": the usual estimator.
     "k3": PAPER.but(name="arena/k3", algorithm=_ORIGINAL),
+    "k3-cpu": CPU.but(name="arena/k3-cpu", algorithm=_ORIGINAL),
     # Ours: listing every reference earns little instead of half.
     "relevance-f1": PAPER.but(name="arena/relevance-f1", reward=ArenaReward(relevance_measure="f1")),
     **NAIVE_GRPO,

@@ -25,6 +25,8 @@ SEARCH_AGENT = Scale(
     lr_warmup=0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
     eval_questions=100,
     save_every=5,
+    dev_questions=32,
+    dev_every=10,
 )
 # Methods that read given passages in one turn.
 GIVEN_PASSAGES = replace(

@@ -62,4 +62,11 @@ CPU = search_r1.CPU.but(
     source=PAPER.source,
 )
 
-RECIPES = {"paper": PAPER, "no-evaluation-reward": NO_EVALUATION_REWARD, "cpu": CPU}
+RECIPES = {
+    "paper": PAPER,
+    "no-evaluation-reward": NO_EVALUATION_REWARD,
+    "cpu": CPU,
+    "no-evaluation-reward-cpu": CPU.but(
+        name="eval-rar/no-evaluation-reward-cpu", reward=NO_EVALUATION_REWARD.reward
+    ),
+}

@@ -64,6 +64,8 @@ PAPER = Recipe(
         lr=1e-6,  # code
         lr_warmup=0.285,  # code
         gradient_checkpointing=True,  # code
+        dev_questions=500,  # ours: the best checkpoint is kept; the code keeps several and reports on the test set
+        dev_every=50,  # ours
     ),
     source="Search-R1 (Jin et al. 2025), eq. 3 and 4, appendix on training; released v0.2 GRPO scripts",
 )

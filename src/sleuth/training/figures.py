@@ -33,9 +33,10 @@ def whole_episodes(groups: Groups) -> list[Trajectory]:
 def rollout_figures(groups: Groups) -> dict[str, float]:
     """rollouts/…: shares and means over the episodes that did not fault.
 
-    valid_format and truncated are shares; response_length counts policy tokens, words/TAG the
-    words of each kind of section in an episode; faults and invalid are numbers of episodes
-    that were left out.
+    valid_format and truncated are shares; response_length counts policy tokens, sequence_length all of an
+    episode's, state_tokens the policy's over the whole batch (the tokens that are trained on); actions counts
+    invalid ones too. query_words are the words of a search, words/TAG those of each kind of section in an
+    episode. faults and invalid are numbers of episodes that were left out.
     """
     everything = whole_episodes(groups)
     sound = [t for t in everything if not t.fault]
@@ -53,9 +54,17 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
             "rollouts/truncated": fmean(_is_truncated(t) for t in sound),
             "rollouts/searches": fmean(t.searches for t in sound),
             "rollouts/repeated": fmean(duplicate_searches(t) for t in sound),
+            "rollouts/actions": fmean(len(t.actions) for t in sound),
+            "rollouts/invalid_actions": fmean(sum(a.kind == "invalid" for a in t.actions) for t in sound),
+            "rollouts/turns": fmean(sum(1 for _ in t.policy_segments()) for t in sound),
             "rollouts/response_length": fmean(lengths),
             "rollouts/longest_response": float(max(lengths)),
+            "rollouts/sequence_length": fmean(len(t.tokens) for t in sound),
+            "rollouts/state_tokens": float(sum(lengths)),
         }
+        queries = [len(a.text.split()) for t in sound for a in t.actions if a.kind == "search"]
+        if queries:
+            figures["rollouts/query_words"] = fmean(queries)
         for tag in sorted({field.tag for t in sound for field in t.fields}):
             words = (sum(len(body.split()) for body in t.bodies(tag)) for t in sound)
             figures[f"rollouts/words/{tag}"] = fmean(words)
@@ -63,7 +72,7 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
 
 
 def reward_figures(groups: Groups) -> dict[str, float]:
-    """reward/…: mean and standard deviation of the total and of each part over trainable episodes.
+    """reward/…: mean and standard deviation of the total, each part and each detail over trainable episodes.
 
     zero_variance is the share of groups whose rewards are all equal and which thus have no advantage.
     """
@@ -72,8 +81,9 @@ def reward_figures(groups: Groups) -> dict[str, float]:
     if not scores:
         return {}
     columns = {"total": [score.total for score in scores]}
-    for name in dict.fromkeys(name for score in scores for name in score.parts if name != "total"):
-        columns[name] = [score.parts[name] for score in scores if name in score.parts]
+    parts = [{**score.parts, **score.details} for score in scores]
+    for name in dict.fromkeys(name for own in parts for name in own if name != "total"):
+        columns[name] = [own[name] for own in parts if name in own]
     figures: dict[str, float] = {}
     for name, column in columns.items():
         values = [value for value in column if math.isfinite(value)] or [math.nan]

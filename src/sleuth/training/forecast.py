@@ -78,16 +78,22 @@ class Forecast:
 
 
 def measure(policy: Policy) -> Learner:
-    """Parameters of the policy, and the best speed of a few matrix products in its arithmetic."""
-    matrix = torch.ones(SIZE, SIZE, device=policy.device, dtype=policy.autocast_dtype or torch.float32)
+    """Parameters of the policy, and the speed of its arithmetic."""
+    parameters = sum(p.numel() for p in policy.model.parameters())
+    trainable = sum(p.numel() for p in policy.trainable_parameters())
+    return Learner(parameters, trainable, speed(policy.device, policy.autocast_dtype))
+
+
+def speed(device: torch.device | None = None, dtype: torch.dtype | None = None) -> float:
+    """The best of a few matrix products, in floating-point operations a second; by default on this machine's best."""
+    device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    matrix = torch.ones(SIZE, SIZE, device=device, dtype=dtype or torch.float32)
     best = float("inf")
     for _ in range(ROUNDS):
         started = time.perf_counter()
         float((matrix @ matrix)[0, 0])  # reading one number waits for an accelerator to finish
         best = min(best, time.perf_counter() - started)
-    parameters = sum(p.numel() for p in policy.model.parameters())
-    trainable = sum(p.numel() for p in policy.trainable_parameters())
-    return Learner(parameters, trainable, 2 * SIZE**3 / best)
+    return 2 * SIZE**3 / best
 
 
 def forecast(plan: Scale, algorithm: Algorithm, learner: Learner, length: Length | None = None) -> Forecast:

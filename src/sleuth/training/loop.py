@@ -108,21 +108,21 @@ def check_settings(parts: Parts, plan: Scale) -> None:
         raise TrainingError("there are no questions to train on")
     if plan.temperature <= 0:
         raise TrainingError(f"training samples at a temperature above 0, not {plan.temperature}")
-    if len(parts.questions) <= plan.dev_questions:
-        raise TrainingError(
-            f"{len(parts.questions)} training questions leave none after {plan.dev_questions} for dev"
-        )
     check_selection(plan)
     parts.algorithm.check(plan)
     parts.reward.check(plan)
 
 
 def divide(questions: Sequence[Question], plan: Scale) -> tuple[list[Question], list[Question]]:
-    """Dev and training questions, drawn once by the seed for all stages; all in order if none are drawn."""
-    if not (plan.dev_questions or plan.train_questions):
+    """Dev and training questions, drawn once by the seed for all stages; all in order if none are drawn.
+
+    At most a third of the questions are for dev, and none where no step follows.
+    """
+    count = min(plan.dev_questions, len(questions) // 3) if plan.steps else 0
+    if not (count or plan.train_questions):
         return [], list(questions)
     drawn = [questions[i] for i in shuffled(len(questions), "drawn", plan.seed)]
-    return drawn[: plan.dev_questions], drawn[plan.dev_questions :][: plan.train_questions or None]
+    return drawn[:count], drawn[count:][: plan.train_questions or None]
 
 
 @dataclass

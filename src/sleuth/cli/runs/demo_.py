@@ -32,7 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if not arguments.minutes > 0:
         raise ConfigError(f"--minutes must be more than 0, not {arguments.minutes}")
-    recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
+    # Dev questions would take a quarter of the demo's time.
+    recipe = load_recipe(arguments.recipe).sized(dev_questions=0).with_settings(arguments.set)
     if arguments.model:
         recipe = recipe.sized(model=arguments.model)
     began = time.monotonic()

@@ -27,6 +27,10 @@ class UpdateFigures:
     loss: float
     kl: float
     """k1: mean of log π − log π_ref; 0 without a reference."""
+    k2: float
+    """Mean of ½ (log π − log π_ref)², not clamped as in the loss, so that a spike shows."""
+    k3: float
+    """Mean of π_ref / π − 1 + log π − log π_ref, not clamped; it may be infinite."""
     entropy: float
     """Nats, at the sampling temperature."""
     ratio: float
@@ -175,7 +179,9 @@ def _sums(tokens: TokenBatch, loss: Loss) -> dict[str, float]:
     if tokens.entropy_N_T is not None:
         sums["entropy"] = float(tokens.entropy_N_T[mask].sum())
     if tokens.ref_logprobs_N_T is not None:
-        sums["kl"] = float((tokens.logprobs_N_T.detach() - tokens.ref_logprobs_N_T)[mask].sum())
+        d = (tokens.logprobs_N_T.detach() - tokens.ref_logprobs_N_T)[mask].double()
+        sums |= {"kl": float(d.sum()), "k2": float((d * d).sum() / 2)}
+        sums["k3"] = float((torch.exp(-d) - 1 + d).sum())
     return sums
 
 
@@ -183,7 +189,7 @@ def _figures(sums: Mapping[str, float]) -> UpdateFigures:
     count = max(1, int(sums.get("policy_tokens", 0)))
     return UpdateFigures(
         loss=sums.get("loss", 0.0),
-        kl=sums.get("kl", 0.0) / count,
+        **{name: sums.get(name, 0.0) / count for name in ("kl", "k2", "k3")},
         entropy=sums.get("entropy", 0.0) / count,
         ratio=sums["ratio"] / count if "ratio" in sums else 1.0,
         clip_fraction=sums.get("clip_fraction", 0.0) / count,

@@ -83,8 +83,11 @@ def spend(
                 log.say(f"step {step}: update dropped: the norm of its gradient is {applied[-1].grad_norm}")
     row = _row(passes, applied, time.monotonic() - started)
     if algorithm.needs_reference:
-        row["update/kl"] = fmean(each.kl for each in passes)
+        row |= {key: fmean(getattr(each, name) for each in passes) for name, key in _KL.items()}
     return row | {f"update/{name}": fmean(each[name] for each in extra) for name in (extra or [{}])[0]}
+
+
+_KL = {"kl": "update/kl", "k2": "update/kl_k2", "k3": "update/kl_k3"}
 
 
 def nothing_to_learn(algorithm: Algorithm, signals: Sequence[Signal]) -> str:
