@@ -46,6 +46,23 @@ def test_a_run_leaves_everything_it_made(world: dict[str, Any], tmp_path: Path) 
     assert (tmp_path / "eval" / "result.json").is_file()
 
 
+def test_demonstrations_of_several_sources_are_a_mixture(world: dict[str, Any], tmp_path: Path) -> None:
+    for name, part in (("a", questions()[:4]), ("b", questions()[4:8])):
+        rows = [json.dumps(row | {"dataset": name}) for row in part]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(rows))
+    spec = f"jsonl:{tmp_path / 'a.jsonl'} + jsonl:{tmp_path / 'b.jsonl'}"
+    recipe = world["recipe"].sized(train_data=spec, warm_start_examples=4)
+    shown = experiment(world, tmp_path / "run", recipe).demonstrations()
+    assert {t.question.dataset for t in shown} == {"a", "b"}
+
+
+def test_a_curriculum_is_measured_by_its_last_stage(world: dict[str, Any], tmp_path: Path) -> None:
+    evo = load_recipe("evo-rag/cpu")
+    recipe = world["recipe"].but(reward=evo.reward)
+    evaluation = experiment(world, tmp_path, recipe).evaluate("eval")
+    assert evaluation.settings["reward"]["curriculum"]["stage"] == 2
+
+
 def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_path: Path) -> None:
     experiment(world, tmp_path, world["recipe"].sized(eval_every=1)).run()
     assert (tmp_path / "eval-step-000000" / "result.json").is_file()  # before the first step

@@ -7,6 +7,7 @@ Each stage is a method, leaves its record in the run folder, and can be run alon
 from __future__ import annotations
 
 import hashlib
+import random
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sleuth import factbook
 from sleuth.corpora import open_corpus
-from sleuth.datasets import default_corpus, load_questions
+from sleuth.datasets import default_corpus, load_questions, parts_of
 from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
@@ -30,6 +31,8 @@ from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import open_index
 from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.rollouts.demonstrate import demonstrate
+from sleuth.rollouts.gold_check import check_gold
+from sleuth.rollouts.lessons import load_lessons
 from sleuth.storage import cache_folder, write_json
 from sleuth.types import Question, Trajectory
 
@@ -64,6 +67,8 @@ class Experiment:
     checks_leaks: bool = True
     """Whether evaluations look for their questions in the training questions, which must then be readable."""
     say: Say = field(default=print)
+    lessons: Path | None = None
+    """A file of transcripts to learn from in the warm start, instead of scripted demonstrations."""
     perturbation: dict[str, str] = field(default_factory=dict)
     """Changes made on purpose (a robustness run); part of the settings of every evaluation."""
 
@@ -143,9 +148,22 @@ class Experiment:
         write_json(self.folder / "recipe.json", record)
 
     def demonstrations(self) -> list[Trajectory]:
-        """Scripted gold trajectories for the warm start, in the order they will be trained on."""
+        """Gold trajectories for the warm start: scripted ones, or those of a file.
+
+        Scripted ones are of the first questions, or of a mixture where there are several sources.
+        """
         scale = self.recipe.scale
-        kept, failed = demonstrate(self.train_questions, self.world, scale.warm_start_examples)
+        if self.lessons is not None:
+            kept, bad = load_lessons(self.lessons, self.world)
+            self.say(f"{len(kept)} demonstrations of {self.lessons}, {len(bad)} rows left out")
+            for reason in bad[:5]:
+                self.say(f"left out {reason}")
+            return kept[: scale.warm_start_examples or None]
+        questions = self.train_questions
+        if len(parts_of(scale.train_data)) > 1:
+            order = random.Random(scale.seed).sample(range(len(questions)), len(questions))
+            questions = [questions[i] for i in order]
+        kept, failed = demonstrate(questions, self.world, scale.warm_start_examples)
         self.say(f"{len(kept)} demonstrations ({failed} questions could not be demonstrated)")
         if not kept:
             raise ConfigError(
@@ -177,6 +195,8 @@ class Experiment:
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.open()
         self.retriever.for_question(self.eval_questions[0])
+        if self.recipe.reward.reads_gold and self.recipe.scale.steps:
+            self.say(check_gold(self.train_questions, self.retriever, self.recipe.name))
 
     def forecast(self) -> str:
         """Tokens, memory and time that training will need, as one line."""
@@ -196,7 +216,7 @@ class Experiment:
         self.save_recipe()
         self.say(self.forecast())
         try:
-            if self.recipe.scale.warm_start_examples:
+            if self.recipe.scale.warm_start_examples or self.lessons is not None:
                 self.warm_start()
             if evaluate and self.recipe.scale.eval_every:
                 self.evaluate("eval-step-000000")  # where the curve begins; finished before, it is only read
@@ -280,7 +300,7 @@ class Experiment:
             self.eval_questions,
             self.world if engine is None else self.world_of(engine),
             self.folder / name,
-            reward=self.recipe.reward,
+            reward=self.recipe.reward.stages()[-1],  # a curriculum is measured by what it ends with
             width=self.recipe.scale.rollout_batch,
             origin=Origin(
                 self.recipe.scale.eval_data,
@@ -300,7 +320,8 @@ def _uninterrupted(result: TrainResult) -> TrainResult:
 
 def headline(evaluation: Evaluation) -> dict[str, Any]:
     """The figures to print, with their intervals."""
-    figures = {name: evaluation.metrics[name].to_dict() for name in HEADLINE if name in evaluation.metrics}
+    names = (*HEADLINE, "llm_judge")
+    figures = {name: evaluation.metrics[name].to_dict() for name in names if name in evaluation.metrics}
     return {"n": evaluation.n, **figures, "faults": evaluation.faults, "leaks": evaluation.leaks.count}
 
 

@@ -1,5 +1,7 @@
 """AgentProtocol: how agent and environment exchange text, and the coroutine that plays one episode."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
@@ -85,3 +87,16 @@ class AgentProtocol(Checked, ABC):
         evidence needed was not found, or if this protocol cannot be demonstrated.
         """
         return None
+
+    def teacher(self) -> AgentProtocol:
+        """The protocol under which another model writes demonstrations for this one; it may show the gold answer."""
+        return self
+
+    def lesson(self, trajectory: Trajectory) -> list[tuple[str, str]]:
+        """A teacher's episode as a transcript: (by, text) with by "model" or "environment"."""
+        authors = {"policy": "model", "world": "environment"}
+        return [(authors[s.author], s.text) for s in trajectory.segments if s.author in authors]
+
+    def adapt(self, text: str) -> str:
+        """The part of a demonstrated turn that belongs to this protocol's grammar; all of it unless sections differ."""
+        return text

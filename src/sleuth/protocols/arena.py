@@ -12,10 +12,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sleuth.episodes.protocol import Chat
+from sleuth.episodes.protocol import AgentProtocol, Chat
+from sleuth.episodes.record import Decision
 from sleuth.errors import ConfigError
+from sleuth.metrics.evidence import gold_id_of
 from sleuth.protocols.sections import Quote, TaggedSections, order_fault
-from sleuth.text import fill
+from sleuth.text import fill, neutralise
 from sleuth.types import Hit, Question, Trajectory
 
 RELEVANCE = "relevance"
@@ -58,7 +60,57 @@ class ArenaSections(TaggedSections):
     def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:
         """Gold numbers for <relevance>; every other section quotes the references that support the answer."""
         analysis = " ".join(f"Reference {number}: {quote}" for number, quote in quotes)
-        return dict.fromkeys(self.sections, analysis) | {RELEVANCE: f"[{', '.join(map(str, gold))}]"}
+        return dict.fromkeys(self.sections, analysis) | {RELEVANCE: json_list(gold)}
+
+    def teacher(self) -> AgentProtocol:
+        """Table 9 where the analysis is demonstrated; itself for the other sections."""
+        return ArenaTeacher(TEACHER, titles=self.titles) if "analysis" in self.sections else self
+
+
+# Table 9, word for word.
+TEACHER = (
+    "Generate a thinking process showing how to derive the given answer using ONLY the specified relevance IDs from "
+    "provided references.\nQuestion: {question}\nReferences: {references}\nRelevance IDs: {relevance_ids}\n"
+    "Answer: {answer}"
+)
+
+
+@dataclass(frozen=True)
+class ArenaTeacher(ArenaSections):
+    """A model that knows the gold references and the answer, and writes how the one follows from the others."""
+
+    stops = ()
+    tags = ()
+
+    def prompt(self, question: Question, hits: Sequence[Hit] = ()) -> Chat:
+        slots = {"question": question.text, "references": self.show(hits), "answer": question.answers[0]}
+        ids = json_list(_gold_numbers(question, hits))
+        return (("user", fill(self.instruction, relevance_ids=ids, **slots)),)
+
+    def read(self, text: str) -> Decision:
+        """The whole reply."""
+        return Decision("answer", text.strip()) if text.strip() else Decision("invalid", "empty reply")
+
+    def check(self, trajectory: Trajectory) -> str:
+        return ""
+
+    def lesson(self, trajectory: Trajectory) -> list[tuple[str, str]]:
+        """The three sections around the reasoning trace (appendix D); a tag in it would end its section."""
+        question, trace = trajectory.question, neutralise(trajectory.answer or "")
+        ids = json_list(_gold_numbers(question, trajectory.segments[0].hits))
+        sections = (
+            f"<relevance>{ids}</relevance><analysis>{trace}</analysis><answer>{question.answers[0]}</answer>"
+        )
+        return [("model", sections)]
+
+
+def _gold_numbers(question: Question, hits: Sequence[Hit]) -> list[int]:
+    return [n for n, hit in enumerate(hits, 1) if gold_id_of(question, hit.passage) is not None]
+
+
+def json_list(numbers: Sequence[int]) -> str:
+    """ "[1, 5]"."""
+    return f"[{', '.join(map(str, numbers))}]"
 
 
 def section_fault(text: str, sections: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ layout is exactly that of the policy's later episodes.
 from collections.abc import Sequence
 from functools import partial
 
-from sleuth.engines.base import Completion, Engine, Request, Sampling
+from sleuth.engines.base import Completion, Engine, Request, Sampling, Tokenizer
 from sleuth.episodes.record import Record
 from sleuth.episodes.world import World
 from sleuth.rollouts.run import play_all
@@ -54,6 +54,11 @@ class _Script(Engine):
         text = self._protocol.demonstrate(self._record.question, self._record.shown)
         if text is None:
             return Completion((), (), "", (), "context")
-        tokens = tuple(self.tokenizer.encode(text))
-        ends = tuple(len(self.tokenizer.decode(tokens[: i + 1])) for i in range(len(tokens)))
-        return Completion(tokens, (0.0,) * len(tokens), text, ends, "stop")
+        return written(self.tokenizer, text)
+
+
+def written(tokenizer: Tokenizer, text: str) -> Completion:
+    """`text` as if a model had written it, with log-probabilities 0."""
+    tokens = tuple(tokenizer.encode(text))
+    ends = tuple(len(tokenizer.decode(tokens[: i + 1])) for i in range(len(tokens)))
+    return Completion(tokens, (0.0,) * len(tokens), text, ends, "stop")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sleuth.cli import main
+from sleuth.evaluation.result import load_evaluation
 from sleuth.recipes import RECIPES
 
 Capture = pytest.CaptureFixture[str]
@@ -33,11 +34,19 @@ def data(tmp_path: Path) -> str:
 
 @pytest.fixture
 def endpoint(recorded: Any) -> str:
-    """A chat endpoint that always gives the same answer."""
-    message = {"role": "assistant", "content": "<summary>* a\n- b</summary><answer>Arlenson</answer>"}
-    answer = {"choices": [{"message": message, "finish_reason": "stop"}]}
+    """A chat endpoint that always says the same, and judges answers by Table 8 of ARENA."""
+
+    def reply(request: Any) -> Any:
+        prompt = request.json["messages"][0]["content"]
+        text = "<summary>* a\n- b</summary><answer>Arlenson</answer>"
+        if "<evaluate>" in prompt:
+            text = "<think>t</think><answer>Arlenson</answer>"
+        if "correct answer list" in prompt:
+            text = "yes" if '["Arlenson"]' in prompt else "no"
+        return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]}
+
     models = {"data": [{"id": "m", "max_model_len": 9000}]}
-    server = recorded(("GET", "/v1/models", 200, models), ("POST", "/v1/chat/completions", 200, answer))
+    server = recorded(("GET", "/v1/models", 200, models), ("POST", "/v1/chat/completions", 200, reply))
     return f"openai:{server.url}#m"
 
 
@@ -55,6 +64,46 @@ def test_an_endpoint_under_a_recipe_s_protocol(tmp_path: Path, data: str, endpoi
     assert result["settings"]["model"] == endpoint.replace("#", "/v1#")
     assert result["settings"]["protocol"]["part"] == "SearchTags"
     assert result["engine"] == {"engine": "OpenAIEngine", "context_length": "9000", "api": "chat"}
+
+
+def test_an_llm_judges_every_response(
+    tmp_path: Path, data: str, endpoint: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SLEUTH_CACHE", str(tmp_path / "cache"))
+    more = ("--model", endpoint, "--data", data, "--set", "retriever=given", "--llm-judge", endpoint)
+    for _ in range(2):  # verdicts in the folder are kept
+        _, result = evaluated(tmp_path, "search-r1/paper", *more)
+        assert (result["metrics"]["llm_judge"]["value"], result["metrics"]["llm_judge"]["n"]) == (0.5, 2)
+    verdicts = (tmp_path / "e" / "judged.jsonl").read_text().splitlines()
+    assert [json.loads(line)["llm_judge"] for line in verdicts] == [1.0, 0.0]
+    assert [record.metrics["llm_judge"] for record in load_evaluation(tmp_path / "e").records()] == [1.0, 0.0]
+    rows = [
+        {"prediction": "x", "response": "It is Arlenson.", "answers": [a]} for a in ("Arlenson", "Brillson")
+    ]
+    path = tmp_path / "p.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    capsys.readouterr()
+    assert main(["score", "--dataset", "nq", "--input", str(path), "--llm-judge", endpoint, "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert (scores["llm_judge"]["value"], scores["llm_judge_of"]["unjudged"]) == (0.5, 0)
+
+
+def test_a_teacher_s_right_answers_are_written_and_learnt(
+    tmp_path: Path, data: str, endpoint: str, capsys: Capture, tiny_model: Path
+):
+    out = tmp_path / "lessons.jsonl"
+    more = ("--set", "retriever=given", "--data", data, "-o", str(out), "--json")
+    assert main(["demonstrate", "eval-rar/paper", "--model", endpoint, *more]) == 0
+    assert json.loads(capsys.readouterr().out) == {"file": str(out), "kept": 1, "questions": 2}
+    sizes = ("train_data", "eval_data")
+    sets = [f"scale.{name}={data}" for name in sizes] + [f"scale.model={tiny_model}", "scale.steps=0"]
+    sets += ["retriever=given", "scale.max_context=1000", "scale.max_new_tokens=20"]
+    arguments = [word for setting in sets for word in ("--set", setting)]
+    run = ["train", "eval-rar/cpu", "-o", str(tmp_path / "run"), "--demonstrations", str(out), "--no-eval"]
+    assert main([*run, *arguments]) == 0
+    assert "1 demonstrations of" in capsys.readouterr().err
+    rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(row)["phase"] for row in rows] == ["warm_start"]
 
 
 def test_every_result_names_what_its_figures_depend_on(tmp_path: Path, data: str, endpoint: str):

@@ -18,34 +18,7 @@ import msgspec
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_table, warn
 from sleuth.errors import DataError, SleuthError
-from sleuth.files import decode_json, lines
-
-
-class _Passage(msgspec.Struct):
-    id: str
-    text: str
-    title: str | None = None
-
-
-class _Segment(msgspec.Struct):
-    by: str
-    text: str
-
-
-class _Probes(msgspec.Struct):
-    rationale: str | None = None
-    evidence: str | None = None
-
-
-class _Transcript(msgspec.Struct):
-    question: str
-    answers: list[str] | str
-    segments: list[_Segment]
-    passages: list[_Passage] | None = None
-    gold_ids: list[str] | None = None
-    id: str | None = None
-    probes: _Probes | None = None
-    entailment: float | None = None
+from sleuth.files import lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -87,27 +60,15 @@ def _row(number: int, result: dict[str, Any]) -> list[str]:
 def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
     from sleuth.rewards.base import Known
     from sleuth.rollouts.transcript import read_transcript
-    from sleuth.types import Passage, Question
+    from sleuth.rollouts.transcript_rows import read_row
 
+    row = read_row(line, where)
     try:
-        row = msgspec.convert(decode_json(line), _Transcript)
-    except (msgspec.ValidationError, DataError) as error:
-        raise DataError(f"{where}: {error}") from error
-    answers = (row.answers,) if isinstance(row.answers, str) else tuple(row.answers)
-    question = Question(
-        row.id or "",
-        row.question,
-        answers,
-        tuple(Passage(p.id, p.title or "", p.text) for p in row.passages or ()),
-        tuple(row.gold_ids or ()),
-        answerable=bool(answers),
-    )
-    try:
-        trajectory = read_transcript(recipe.protocol, question, [(s.by, s.text) for s in row.segments])
+        trajectory = read_transcript(recipe.protocol, row.asked, row.pieces)
         # Rewards that draw lots do so by the seed; without one of its own every row would share one draw.
         trajectory = replace(trajectory, seed=zlib.crc32(line))
-        probes = row.probes or _Probes()
-        known = Known(probes.rationale, probes.evidence, row.entailment)
+        probes = (row.probes.rationale, row.probes.evidence) if row.probes else (None, None)
+        known = Known(*probes, row.entailment)
         (score,) = recipe.reward.given(known).score([trajectory])
     except SleuthError as error:
         raise DataError(f"{where}: {error}") from error

@@ -11,6 +11,8 @@ from sleuth.cli.runs.evaluating import timestamp
 def configure(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "recipe", "--set", "--index")
     add_shared(parser, "--output", metavar="RUN", help="run folder (default: runs/<recipe>-<time>)")
+    lessons = "warm start on these transcripts, as 'sleuth demonstrate' or any other system wrote them"
+    parser.add_argument("--demonstrations", type=Path, metavar="FILE.jsonl", help=lessons)
     parser.add_argument("--tracker", choices=["trackio", "wandb", "tensorboard"], help="also log there")
     parser.add_argument("--no-eval", action="store_true", help="skip the final evaluation")
     add_shared(parser, "--strict", "--json")
@@ -31,6 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         recipe_file=recipe_file(arguments.recipe),
         settings=tuple(arguments.set),
         tracker=arguments.tracker or "",
+        lessons=arguments.demonstrations,
         say=warn,
     )
     warn(f"{recipe.name}, variant {recipe.variant}: {recipe.source or 'of your own'}")

@@ -1,0 +1,42 @@
+"""Whether a retriever can find gold passages at all, before a run whose reward scores searches by them."""
+
+from collections.abc import Sequence
+
+from sleuth.errors import ConfigError
+from sleuth.metrics.evidence import gold_shown
+from sleuth.retrievers.base import Retriever
+from sleuth.types import Question
+
+QUESTIONS = 32
+"""Questions that are tried."""
+DEPTH = 20
+"""Passages looked at for each gold one."""
+
+
+def check_gold(questions: Sequence[Question], retriever: Retriever, name: str) -> str:
+    """How many gold passages of the first questions are found, as one line; searches by their own title and text.
+
+    Raises ConfigError if none is: every search would be scored as a miss.
+    """
+    some = [q for q in questions if q.gold_ids][:QUESTIONS]
+    found = wanted = 0
+    for question in some:
+        wanted += len(question.gold_ids)
+        texts = [
+            f"{p.title} {' '.join(p.text.split()[:24])}"
+            for p in question.passages
+            if p.id in question.gold_ids
+        ]
+        queries = texts or [hop.query for hop in question.hops] or [question.text]
+        hits = retriever.for_question(question).search(queries, DEPTH)
+        found += len(gold_shown(question, [hit.passage for own in hits for hit in own]))
+    if not found:
+        what = (
+            f"none of {wanted} gold passages is found by id, or by title and text"
+            if some
+            else "no question has gold_ids"
+        )
+        raise ConfigError(
+            f"{name} scores searches by gold passages, and {what}: use an index of these passages, or retriever=given"
+        )
+    return f"{found} of {wanted} gold passages are found in the index"
