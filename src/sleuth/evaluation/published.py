@@ -18,8 +18,17 @@ from sleuth.evaluation.statistics import Estimate, bootstrap_mean
 from sleuth.registry import nearest
 
 PATH = Path(__file__).with_name("published.json")
-SHARES = ("em", "f1", "llm_judge", "evidence_recall", "recall_at_5", "ndcg_at_5")
+SHARES = ("em", "f1", "llm_judge", "evidence_recall", "recall_at_5", "ndcg_at_5", "preference_accuracy")
 """Metrics in [0, 1]; any other is a plain number."""
+COUNTS = (
+    "latency",
+    "train_questions",
+    "dev_questions",
+    "test_questions",
+    "preference_accuracy",
+    "preference_loss",
+)
+"""Figures that no evaluation of answers has."""
 NOT_STATED = "not stated"
 
 
@@ -63,8 +72,14 @@ class Placement:
 
 
 def published(dataset: str = "", method: str = "") -> list[PublishedFigure]:
-    """The figures of a data set and of methods whose name holds `method`. Raises DataError if there is none."""
-    figures = [figure for figure in _all() if dataset in ("", figure.dataset)]
+    """The figures of a data set and of methods whose name holds `method`. Raises DataError if there is none.
+
+    A figure that a paper prints again in a later table is listed once.
+    """
+    once: dict[tuple[object, ...], PublishedFigure] = {}
+    for f in _all():
+        once.setdefault((f.source, f.method, f.model, f.dataset, f.metric, f.split, f.value), f)
+    figures = [figure for figure in once.values() if dataset in ("", figure.dataset)]
     if not figures:
         raise DataError(f"no published figures on {dataset!r}{nearest(dataset, {f.dataset for f in _all()})}")
     wanted = [figure for figure in figures if method.casefold() in figure.method.casefold()]
@@ -72,6 +87,11 @@ def published(dataset: str = "", method: str = "") -> list[PublishedFigure]:
         known = nearest(method, {figure.method for figure in figures})
         raise DataError(f"no published figures of a method {method!r}{known}")
     return wanted
+
+
+def printed(source: str, table: str) -> list[PublishedFigure]:
+    """Every figure of one table, such as ("ARENA", "Table 3"); "Table 3 (dev)" is a part of "Table 3"."""
+    return [f for f in _all() if f.source == source and f.table.partition(" (")[0] == table]
 
 
 @cache

@@ -37,9 +37,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_figures(figures: Sequence["PublishedFigure"]) -> None:
     from sleuth.evaluation.comparing.tables import figure_label
+    from sleuth.evaluation.published import COUNTS
 
-    for dataset in dict.fromkeys(figure.dataset for figure in figures):
-        here = [figure for figure in figures if figure.dataset == dataset]
+    # Counts and costs have tables of their own: few systems have any.
+    kinds = dict.fromkeys((figure.dataset, figure.metric in COUNTS) for figure in figures)
+    for dataset, is_count in sorted(kinds, key=lambda kind: kind[1]):
+        here = [f for f in figures if f.dataset == dataset and (f.metric in COUNTS) is is_count]
         metrics = list(dict.fromkeys(figure.metric for figure in here))
         cells: dict[tuple[str, ...], dict[str, str]] = {}
         for figure in here:
