@@ -121,7 +121,7 @@ def measure_robustness(
         rows = [{"dataset": d, "id": i, "answer": answer} for (d, i), answer in sorted(wrong.items())]
         (experiment.folder / WRONG).write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
         wrong = {(q.dataset, q.id): wrong[q.dataset, q.id] for q in questions}
-    source = _pool(experiment, pool) if kind == "noise" else str(experiment.folder / WRONG)
+    source = noise_pool(experiment, pool) if kind == "noise" else str(experiment.folder / WRONG)
     own, perturbed = experiment.retriever, KINDS[kind].retriever
     retrievers = {level: perturbed(own, level, source) if perturbed and level else own for level in levels}
     for retriever in retrievers.values():
@@ -150,7 +150,7 @@ def measure_robustness(
     return curve
 
 
-def _pool(experiment: Experiment, asked: str) -> str:
+def noise_pool(experiment: Experiment, asked: str = "") -> str:
     """The index folder that noise comes from; one over the questions' own paragraphs is built if need be."""
     own = experiment.retriever
     for folder in (asked, own.path if isinstance(own, BM25) else "", experiment.index):

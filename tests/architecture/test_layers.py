@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"training", "evaluation", "serving"},
     {"recipe", "agent", "citations", "experiment", "demo", "robustness"},
     {"recipes"},
-    {"service", "hub_layout"},
+    {"service", "hub_layout", "studies"},
     {"cli"},
     {"__main__"},
 ]

@@ -18,6 +18,7 @@ from sleuth.errors import SleuthError
 
 VERBS = {
     "demo": ("runs", "the whole story on real input: index, base, warm start, GRPO, report"),
+    "demonstrate": ("runs", "let a model answer training questions; right answers become demonstrations"),
     "judge": ("results", "train or measure the entailment judge on labelled pairs"),
     "index": ("retrieval", "build a search index from files, folders or a data set"),
     "search": ("retrieval", "search an index"),
@@ -42,6 +43,7 @@ VERBS = {
         "export people's verdicts on served answers as training questions or preference pairs",
     ),
     "synth": ("service", "write training questions over documents, checked, without labels"),
+    "study": ("results", "list the papers' tables and figures, or run one"),
     "serve-retriever": ("retrieval", "serve an index to search agents, over HTTP or MCP"),
 }
 """Verb → its room and one line of help; the module is sleuth.cli.<room>.<verb>_, with "_" for "-"."""
@@ -74,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A terminal that cannot show a letter shows its number.
             stream.reconfigure(errors="backslashreplace")
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["study"] and given[1:2] in (["published"], ["robustness"]):
+        del given[0]  # studies of every published figure, and of one system under perturbation
     verb = next((word for word in given if not word.startswith("-")), None)
     parsed = build_parser(verb).parse_args(given)
     # OpenMP threads that spin while other work wants the cores make a step many times slower.

@@ -1,0 +1,177 @@
+"""sleuth study: the papers' tables and figures, listed, planned, and run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sleuth.cli.arguments import add_shared
+from sleuth.cli.output import print_json, print_table, warn
+
+if TYPE_CHECKING:
+    from sleuth.studies.plan import Job, Place, Tokens
+    from sleuth.studies.study import Study
+
+TERA = 1e12
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments."""
+    name = (
+        "study such as eval-rar/table-2, or a .py file that defines STUDY; without one, list all; "
+        "'study published' and 'study robustness' have arguments of their own"
+    )
+    parser.add_argument("name", nargs="?", default="", help=name)
+    parser.add_argument("--scale", choices=["cpu", "paper"], default="cpu", help="default: cpu")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan with tokens and hours")
+    parser.add_argument(
+        "--page", action="store_true", help="run nothing, write the page of what has been run"
+    )
+    speed = "speed for the hours, in 10¹² operations a second (default: measured here)"
+    parser.add_argument("--tflops", type=float, default=0.0, metavar="T", help=speed)
+    parser.add_argument("--seeds", default="0", metavar="0,1,2", help="training seeds (default: 0)")
+    parser.add_argument("--llm-judge", default="", metavar="M", help="LLM for the measure llm_judge")
+    add_shared(parser, "--set", "--index")
+    add_shared(parser, "--output", default=Path("runs/studies"), help="folder of all studies' runs and pages")
+    add_shared(parser, "--json")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the studies, print one's plan, or run what is missing of it and write its page."""
+    from sleuth.errors import ConfigError
+    from sleuth.studies import all_studies, load_study
+    from sleuth.studies.plan import Place, plan
+
+    seeds = tuple(int(s) for s in arguments.seeds.split(",") if s.strip().isdigit())
+    if not seeds or len(seeds) != arguments.seeds.count(",") + 1:
+        raise ConfigError(f"--seeds must be whole numbers such as 0,1,2, not {arguments.seeds!r}")
+    place = Place(arguments.output / arguments.scale, arguments.scale, seeds, tuple(arguments.set))
+    if not arguments.name:
+        return _list(all_studies(), place, arguments.json)
+    study = load_study(arguments.name)
+    if (reason := study.why_not(arguments.scale)) and not arguments.page:
+        raise ConfigError(f"{study.name} cannot be run: {reason}")
+    jobs = plan(study, place)
+    if arguments.dry_run:
+        return _print_plan(study, jobs, arguments)
+    return _run(study, place, [] if arguments.page else jobs, arguments)
+
+
+def _list(studies: Sequence[Study], place: Place, as_json: bool) -> int:
+    from dataclasses import replace
+
+    from sleuth.studies.plan import plan, total
+    from sleuth.studies.study import SCALES
+
+    rows = []
+    for study in studies:
+        costs: dict[str, Any] = {}
+        for scale in SCALES:
+            reason = study.why_not(scale)
+            tokens = total(plan(study, replace(place, scale=scale))) if not reason else None
+            costs[scale] = {"rows": len(study.runs(scale)), "tokens": tokens and sum(tokens), "lacks": reason}
+        rows.append({"study": study.name, "title": study.title, "rows": len(study.rows), **costs})
+    if as_json:
+        print_json(rows)
+        return 0
+    shown = [
+        [row["study"], row["title"], *(_cost(row[scale], row["rows"]) for scale in SCALES)] for row in rows
+    ]
+    print_table(["study", "title", *(f"{s}: rows, most tokens" for s in SCALES)], shown)
+    return 0
+
+
+def _cost(cost: dict[str, Any], rows: int) -> str:
+    if cost["lacks"]:
+        return str(cost["lacks"])
+    return f"{cost['rows']} of {rows}, {cost['tokens'] / 1e6:,.0f} M"
+
+
+def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace) -> int:
+    from sleuth.studies.plan import total
+    from sleuth.studies.run import is_done
+    from sleuth.training.forecast import speed
+
+    flops = arguments.tflops * TERA or speed()
+    lines: list[dict[str, Any]] = [
+        {
+            "row": job.row,
+            "job": f"{job.kind} {job.recipe.name}",
+            "data": job.recipe.scale.train_data
+            if job.kind == "train"
+            else f"{job.dataset} {job.level or ''}".strip(),
+            "model": job.recipe.scale.model,
+            "tokens": sum(job.tokens),
+            "hours": hours(job.tokens, job.recipe.scale.model, flops),
+            "done": is_done(job),
+        }
+        for job in jobs
+    ]
+    left = [line for line in lines if not line["done"]]
+    missing = {row.label: row.missing(arguments.scale) for row in study.rows if row.missing(arguments.scale)}
+    if arguments.json:
+        print_json({"study": study.name, "scale": arguments.scale, "jobs": lines, "missing": missing})
+        return 0
+    shown = [
+        [
+            line["row"],
+            line["job"],
+            line["data"][:60],
+            f"{line['tokens'] / 1e6:,.1f} M",
+            _hours(line["hours"]),
+            "done" if line["done"] else "",
+        ]
+        for line in lines
+    ]
+    print_table(
+        ["row", "job", "data", "most tokens", "most hours", ""], shown, title=f"{study.name}: {study.title}"
+    )
+    known = [line["hours"] for line in left if line["hours"] is not None]
+    tokens = sum(total(jobs)) if len(left) == len(lines) else sum(line["tokens"] for line in left)
+    print(
+        f"left: {len(left)} of {len(lines)} jobs, at most {tokens / 1e6:,.1f} M tokens and {sum(known):,.1f} hours"
+    )
+    for label, reason in missing.items():
+        print(f"not run: {label}: {reason}")
+    return 0
+
+
+def hours(tokens: Tokens, model: str, flops: float) -> float | None:
+    """Most hours at `flops` operations a second, at half of which a model runs; None for a model of unknown size."""
+    import re
+
+    found = re.search(r"(\d+(?:\.\d+)?)\s*([bm])\b", model.lower().replace("_", "-"))
+    if found is None:
+        return None
+    parameters = float(found[1]) * (1e9 if found[2] == "b" else 1e6)
+    return tokens.passes * parameters / (0.5 * flops) / 3600
+
+
+def _hours(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.2f}"
+
+
+def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Namespace) -> int:
+    from sleuth.judges.llm import LLMJudge
+    from sleuth.storage import write_json
+    from sleuth.studies.outcome import outcome
+    from sleuth.studies.page import table, write_study
+    from sleuth.studies.run import run_jobs
+
+    judge = LLMJudge(arguments.llm_judge) if arguments.llm_judge and "llm_judge" in study.measures else None
+    failed = run_jobs(jobs, arguments.index, warn, judge)
+    result = outcome(study, place, failed)
+    if "llm_judge" in study.measures and not arguments.llm_judge:
+        result["notes"].append("The LLM judge was not asked: --llm-judge.")
+    path = arguments.output / f"{study.name.replace('/', '-')}-{place.scale}.html"
+    write_study(path, result)
+    write_json(path.with_suffix(".json"), result)
+    if arguments.json:
+        print_json(result)
+    else:
+        if (grid := table(result)) is not None:
+            print_table(grid.headers, grid.rows, title=study.title)
+        print(f"page: {path}")
+    return 1 if failed else 0

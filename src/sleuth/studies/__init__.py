@@ -1,0 +1,49 @@
+"""Studies: every table and figure of the five papers, listed, planned, run, and placed next to the published figures."""
+
+import importlib.util
+from pathlib import Path
+
+from sleuth.errors import ConfigError, SleuthError
+from sleuth.registry import nearest, resolve
+from sleuth.studies.study import Study
+
+STUDIES = {
+    "eval-rar": "sleuth.studies.eval_rar:STUDIES",
+    "evinote-rag": "sleuth.studies.evinote_rag:STUDIES",
+    "arena": "sleuth.studies.arena:STUDIES",
+    "eviomni": "sleuth.studies.eviomni:STUDIES",
+    "evo-rag": "sleuth.studies.evo_rag:STUDIES",
+}
+"""Paper → its tables and figures, in the order of the paper."""
+
+
+def all_studies() -> list[Study]:
+    """Every table and figure."""
+    return [study for paper in STUDIES for study in resolve("studies", STUDIES, paper)]
+
+
+def load_study(spec: str) -> Study:
+    """The study of a name such as "eval-rar/table-2", or STUDY of a user's .py file. Raises ConfigError."""
+    if spec.endswith(".py"):
+        return _from_file(Path(spec))
+    known = {study.name: study for study in all_studies()}
+    if spec not in known:
+        raise ConfigError(f"unknown study {spec!r}{nearest(spec, known)}")
+    return known[spec]
+
+
+def _from_file(path: Path) -> Study:
+    source = importlib.util.spec_from_file_location(f"sleuth_user_study_{path.stem}", path)
+    if not path.is_file() or source is None or source.loader is None:
+        raise ConfigError(f"no study file {path}")
+    module = importlib.util.module_from_spec(source)
+    try:
+        source.loader.exec_module(module)
+    except SleuthError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
+    study = getattr(module, "STUDY", None)
+    if not isinstance(study, Study):
+        raise ConfigError(f"{path} defines no STUDY")
+    return study

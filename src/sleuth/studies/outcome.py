@@ -1,0 +1,233 @@
+"""Outcome: the figures of a study as far as it has been run, next to the published ones, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from sleuth.evaluation.published import PublishedFigure, origin_of, printed
+from sleuth.evaluation.result import RESULT, Evaluation, load_evaluation
+from sleuth.evaluation.statistics import Estimate, over_seeds, paired_difference
+from sleuth.storage import read_lines
+from sleuth.studies.plan import Job, Place, answers, training
+from sleuth.studies.study import Row, Study
+
+NONE = Estimate(None, None, None, 0)
+Curve = list[tuple[float, float]]
+"""(step, value)."""
+
+
+def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The content of the study's JSON file. Figures that do not exist yet have no value."""
+    found = {row.label: _evaluations(study, row, place) for row in study.rows if row.at(place.scale)}
+    figures = published_of(study)
+    rows = [_row(study, row, place, found.get(row.label, {}), figures) for row in study.rows]
+    first = next((row.label for row in study.rows if _cells(found.get(row.label, {}))), "")
+    for row in rows:
+        row["differences"] = _differences(
+            study, found.get(row["label"], {}), found.get(first, {}), row["label"] != first
+        )
+    return {
+        "study": study.name,
+        "title": study.title,
+        "source": " ".join(study.source).strip(),
+        "scale": place.scale,
+        "seeds": list(place.seeds),
+        "settings": list(place.settings),
+        "measures": list(study.measures if study.data else ()),
+        "rows": rows,
+        "compared_with": first,
+        "differs": differs(found, figures),
+        "overlap": _overlap(study, found),
+        "failed": dict(failed or {}),
+        "notes": list(study.notes),
+    }
+
+
+Cells = dict[tuple[str, int], list[Evaluation]]
+"""(data set, noise) → the evaluations of all seeds that exist."""
+
+
+def _evaluations(study: Study, row: Row, place: Place) -> Cells:
+    found: Cells = {}
+    for job in answers(study, row, place):
+        done = (job.folder / RESULT).is_file()
+        found.setdefault((job.dataset, _level(job)), []).extend([load_evaluation(job.folder)] if done else [])
+    return found
+
+
+def _level(job: Job) -> int:
+    """A reader's own level is 0: the noise was in what its extractor read."""
+    _, _, level = job.folder.name.removesuffix("-read").partition("-noise-")
+    return int(level or 0)
+
+
+def _cells(cells: Cells) -> bool:
+    return any(cells.values())
+
+
+def _row(
+    study: Study, row: Row, place: Place, cells: Cells, printed: Sequence[PublishedFigure]
+) -> dict[str, Any]:
+    wanted = (row.published or row.label, row.model)
+    own = [f for f in printed if f.method == wanted[0] and wanted[1] in ("", f.model)]
+    system = row.at(place.scale)
+    curves = _curves(study, row, place) if system else {}
+    return {
+        "label": row.label,
+        "recipe": system.recipe if system else "",
+        "missing": row.missing(place.scale),
+        "figures": [
+            {"dataset": dataset, "noise": level, "measure": measure, **figure(evaluations, measure)}
+            for (dataset, level), evaluations in cells.items()
+            for measure in study.measures
+        ],
+        "last": {
+            name: fmean([v for _, v in c[-max(1, len(c) // 3) :]])
+            for name, c in curves.items()
+            if name in study.last
+        },
+        "curves": {name: curve for name, curve in curves.items() if name in study.curves},
+        "published": [
+            {"dataset": f.dataset, "measure": f.metric, "value": f.value, "model": f.model} for f in own
+        ],
+    }
+
+
+def figure(evaluations: Sequence[Evaluation], measure: str) -> dict[str, Any]:
+    """One figure over all seeds: value, interval and n, and the value of each seed if there are several."""
+    if not evaluations:
+        return asdict(NONE)
+    if measure == "latency":
+        return asdict(Estimate(fmean(e.seconds / e.n for e in evaluations), None, None, evaluations[0].n))
+    own = [evaluation.metrics.get(measure, NONE) for evaluation in evaluations]
+    if len(evaluations) == 1:
+        return asdict(own[0])
+    columns = [_column(evaluation, measure) for evaluation in evaluations]
+    seeds = {"seeds": [estimate.value for estimate in own]}
+    if any(value is None for column in columns for value in column):
+        known = [estimate.value for estimate in own if estimate.value is not None]
+        return asdict(Estimate(fmean(known) if known else None, None, None, own[0].n)) | seeds
+    report = over_seeds(columns)
+    return asdict(report.questions) | seeds | {"seed_sd": report.seed_sd}
+
+
+def _column(evaluation: Evaluation, measure: str) -> list[float | None]:
+    return [r.metrics.get(measure) for r in sorted(evaluation.records(), key=lambda r: r.key)]
+
+
+def _differences(study: Study, own: Cells, first: Cells, is_other: bool) -> list[dict[str, Any]]:
+    """Each figure minus the first row's, question by question, first seeds only."""
+    found = []
+    for key, evaluations in own.items():
+        base = first.get(key, [])
+        for measure in study.measures if is_other and evaluations and base else ():
+            one, two = (_column(each[0], measure) for each in (base, evaluations))
+            if len(one) == len(two) and any(value is not None for value in one):
+                difference = paired_difference(one, two)
+                found.append({"dataset": key[0], "noise": key[1], "measure": measure, **asdict(difference)})
+    return found
+
+
+def _curves(study: Study, row: Row, place: Place) -> dict[str, Curve]:
+    """Training figures of the first seed by name; the steps of a second stage follow the first's."""
+    log = training(row, place, place.seeds[0]) / "metrics.jsonl"
+    rows = (
+        [r for r in read_lines(log) if r.get("phase") != "warm_start"]
+        if _wants(study) and log.is_file()
+        else []
+    )
+    found: dict[str, Curve] = {}
+    offset = last = 0
+    phase = ""
+    for each in rows:
+        if phase and each["phase"] != phase:
+            offset += last
+        phase, last = str(each["phase"]), int(each["step"])
+        for name in (*study.curves, *study.last):
+            if isinstance(value := each.get(name), int | float):
+                found.setdefault(name, []).append((offset + last, float(value)))
+    return found
+
+
+def _wants(study: Study) -> bool:
+    return bool(study.curves or study.last)
+
+
+def published_of(study: Study) -> list[PublishedFigure]:
+    """The published figures of the study's table."""
+    return printed(*study.source) if study.source[0] else []
+
+
+def differs(found: Mapping[str, Cells], printed: Sequence[PublishedFigure]) -> list[dict[str, str]]:
+    """Model, questions, normaliser, decoding and retriever, ours and theirs, where both are known and differ."""
+    if not printed:
+        return []
+    ours: dict[str, dict[str, None]] = {}
+    for cells in found.values():
+        for (dataset, _), evaluations in cells.items():
+            for evaluation in evaluations[:1]:
+                name = str(evaluation.records()[0].dataset) if evaluation.n else dataset
+                values = origin_of(evaluation, name, evaluation.n) | {"model": _model(evaluation)}
+                for key, value in values.items():
+                    ours.setdefault(key, {})[value] = None
+    theirs: dict[str, dict[str, None]] = {}
+    for f in printed:
+        questions = f"{f.dataset} {f.split}" + (f", n = {f.n}" if f.n else "")
+        values = {"model": f.model, "questions": questions, "normaliser": f.normaliser}
+        for key, value in (values | {"decoding": f.decoding, "retriever": f.retriever}).items():
+            theirs.setdefault(key, {})[value] = None
+    return [
+        {"what": key, "ours": "; ".join(values), "theirs": "; ".join(theirs[key])}
+        for key, values in ours.items()
+        if key in theirs and set(values) != set(theirs[key])
+    ]
+
+
+def _model(evaluation: Evaluation) -> str:
+    """The base model's name: a trained one is a folder of the run."""
+    name = str(evaluation.settings.get("model", ""))
+    recipe = Path(name).parent / "recipe.json"
+    if Path(name).name != "model" or not recipe.is_file():
+        return name
+    from sleuth.recipes import load_recipe
+
+    return f"{load_recipe(str(recipe.parent)).scale.model}, trained"
+
+
+def _overlap(study: Study, found: Mapping[str, Cells]) -> list[dict[str, Any]]:
+    """Shares of questions that both, one or neither of two rows get right (EviOmni, Figure 2)."""
+    one, two = (found.get(label, {}) for label in study.overlap)
+    shares = []
+    for key, evaluations in one.items():
+        if not evaluations or not two.get(key):
+            continue
+        pairs = [
+            (bool(a), bool(b))
+            for a, b in zip(
+                *(_column(e, study.measures[0]) for e in (evaluations[0], two[key][0])), strict=True
+            )
+            if a is not None and b is not None
+        ]
+        names = {
+            (True, True): "both",
+            (True, False): "first only",
+            (False, True): "second only",
+            (False, False): "neither",
+        }
+        counts = {
+            name: sum(pair == which for pair in pairs) / max(1, len(pairs)) for which, name in names.items()
+        }
+        shares.append(
+            {
+                "dataset": key[0],
+                "first": study.overlap[0],
+                "second": study.overlap[1],
+                "n": len(pairs),
+                **counts,
+            }
+        )
+    return shares

@@ -1,0 +1,90 @@
+"""Run: the jobs of a plan that are missing. A job that was interrupted is continued, a finished one is only read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sleuth.engines import open_engine
+from sleuth.errors import ConfigError, SleuthError
+from sleuth.evaluation.judged import judge_answers
+from sleuth.evaluation.result import RESULT, TRAJECTORIES, load_evaluation
+from sleuth.experiment import Experiment
+from sleuth.judges.llm import LLMJudge
+from sleuth.retrievers.evidence import Evidence
+from sleuth.retrievers.perturbed.noisy import Noisy
+from sleuth.robustness import noise_pool
+from sleuth.storage import write_json
+from sleuth.studies.plan import Job
+
+DONE = "trained.json"
+"""Written into a run folder when its training is complete."""
+Say = Callable[[str], None]
+
+
+def is_done(job: Job) -> bool:
+    """Whether nothing is left to do."""
+    return (job.folder / (DONE if job.kind == "train" else RESULT)).is_file()
+
+
+def run_jobs(jobs: Sequence[Job], index: str, say: Say, judge: LLMJudge | None = None) -> dict[str, str]:
+    """Run what is missing, in order; returns why jobs failed, by folder. One failed job does not end the others.
+
+    With `judge`, every evaluation gets the figure llm_judge.
+    """
+    failed: dict[str, str] = {}
+    for number, job in enumerate(jobs, 1):
+        what = f"{number}/{len(jobs)} {job.row}: {job.kind} {job.recipe.name} {job.dataset}".rstrip()
+        needed = [folder for folder in (job.weights, job.evidence) if folder is not None]
+        if blocked := [folder for folder in needed if str(folder) in failed]:
+            failed[str(job.folder)] = f"needs {blocked[0]}, which failed"
+        elif is_done(job) and not judge:
+            say(f"{what}: done before")
+        else:
+            say(what)
+            try:
+                _run(job, index, say, judge)
+            except SleuthError as error:
+                failed[str(job.folder)] = str(error)
+                say(f"{what}: {error}")
+    return failed
+
+
+def _run(job: Job, index: str, say: Say, judge: LLMJudge | None) -> None:
+    if job.kind == "train":
+        if not is_done(job):
+            summary = Experiment(job.recipe, job.folder, index=index, say=say).run(evaluate=False)
+            write_json(job.folder / DONE, summary)
+    else:
+        _evaluate(job, index, say)
+        if judge is not None:
+            judge_answers(load_evaluation(job.folder), judge)
+
+
+def _evaluate(job: Job, index: str, say: Say) -> None:
+    if is_done(job):
+        return
+    recipe = job.recipe
+    if job.evidence is not None:
+        recipe = recipe.but(retriever=Evidence(str(job.evidence / TRAJECTORIES)))
+    scale = recipe.scale
+    if job.level:
+        # Room for the noise, which would otherwise be dropped first.
+        recipe = recipe.sized(max_context=scale.max_context + 200 * job.level)
+    perturbation = {"kind": "noise", "level": str(job.level)} if job.level else {}
+    experiment = Experiment(recipe, job.folder.parent, index=index, say=say, perturbation=perturbation)
+    experiment.checks_leaks = job.weights is not None
+    if job.level:
+        pool = noise_pool(experiment)
+        experiment.retriever = Noisy(experiment.retriever, job.level, pool)
+    engine = open_engine(str(_model(job)))
+    experiment.evaluate(job.folder.name, engine)
+
+
+def _model(job: Job) -> Path | str:
+    if job.weights is None:
+        return job.recipe.scale.model
+    model = job.weights / "model"
+    if not model.is_dir():
+        raise ConfigError(f"{job.weights} has no trained model yet")
+    return model

@@ -1,0 +1,156 @@
+"""The list of studies: complete, made of recipes that exist, and next to figures that were published."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sleuth.cli import main
+from sleuth.errors import ConfigError
+from sleuth.evaluation.published import printed
+from sleuth.recipes import load_recipe
+from sleuth.studies import STUDIES, all_studies, load_study
+from sleuth.studies.plan import Place, plan
+from sleuth.studies.study import SCALES, Row, Study, System
+
+ALL = all_studies()
+PRINTED = {
+    "eval-rar": {"table": range(1, 5), "figure": range(1, 4)},
+    "evinote-rag": {"table": range(1, 6), "figure": range(1, 10)},
+    "arena": {"table": range(1, 12), "figure": range(1, 5)},
+    "eviomni": {"table": range(1, 11), "figure": range(1, 8)},
+    "evo-rag": {"table": range(1, 8), "figure": range(1, 5)},
+}
+"""Tables and figures of the papers."""
+
+
+def test_every_table_and_figure_is_listed_once():
+    names = [study.name for study in ALL]
+    assert len(set(names)) == len(names)
+    wanted = {
+        f"{paper}/{kind}-{n}"
+        for paper, kinds in PRINTED.items()
+        for kind, numbers in kinds.items()
+        for n in numbers
+    }
+    assert wanted <= set(names)
+    assert set(PRINTED) == set(STUDIES)
+
+
+@pytest.mark.parametrize("study", ALL, ids=lambda study: study.name)
+def test_a_study_runs_or_says_in_one_line_what_it_lacks(study: Study):
+    assert study.title
+    runs = study.runs("paper")
+    assert bool(runs) != bool(study.lacks)
+    assert "\n" not in study.lacks
+    assert not runs or (study.data.get("paper") and study.measures) or study.curves or study.last
+    for row in study.rows:
+        assert row.paper or row.lacks or row.cpu
+        for system in filter(None, (row.paper, row.cpu)):
+            for name in filter(None, (system.recipe, system.evaluated, system.reader, system.reads)):
+                load_recipe(name).with_settings(system.settings)
+
+
+@pytest.mark.parametrize("study", [s for s in ALL if s.source[0] and s.rows], ids=lambda study: study.name)
+def test_every_row_has_its_published_figures(study: Study):
+    own = printed(*study.source)
+    for row in study.rows:
+        found = [f for f in own if f.method == (row.published or row.label) and row.model in ("", f.model)]
+        assert found, f"{row.label}: {sorted({(f.method, f.model) for f in own})}"
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_cpu_studies_use_cpu_recipes_and_paper_studies_those_of_the_paper(scale: str):
+    for study in ALL:
+        for row in study.runs(scale):  # type: ignore[arg-type]
+            recipe = load_recipe(row.at(scale).recipe)  # type: ignore[arg-type, union-attr]
+            assert (recipe.variant == "cpu") == (scale == "cpu")
+
+
+def test_a_plan_trains_once_what_rows_share_and_orders_extractor_before_reader(tmp_path: Path):
+    study = load_study("eviomni/figure-6")
+    jobs = plan(study, Place(tmp_path, "cpu"))
+    folders = [job.folder for job in jobs]
+    assert len(set(folders)) == len(folders)
+    assert [job.recipe.name for job in jobs if job.kind == "train"].count("eviomni/reader-cpu") == 1
+    for place, job in enumerate(jobs):
+        needed = [folder for folder in (job.weights, job.evidence) if folder]
+        assert set(needed) <= set(folders[:place])
+    read = [job for job in jobs if job.evidence]
+    assert len(read) == 2 * 5
+    assert all(job.weights and job.weights.parent.name == "eviomni-reader-cpu" for job in read)
+
+
+def test_settings_and_seeds_have_folders_of_their_own(tmp_path: Path):
+    study = load_study("eval-rar/table-2")
+    once = {job.folder for job in plan(study, Place(tmp_path, "cpu"))}
+    assert once.isdisjoint(
+        {job.folder for job in plan(study, Place(tmp_path, "cpu", settings=("scale.steps=3",)))}
+    )
+    assert len(plan(study, Place(tmp_path, "cpu", (0, 1)))) == 2 * len(once)
+
+
+def test_settings_for_all_rows_give_no_training_to_a_row_that_has_none(tmp_path: Path):
+    place = Place(tmp_path, "cpu", settings=("scale.steps=3", "scale.warm_start_examples=9"))
+    trained = {job.recipe.name: job.recipe.scale for job in plan(load_study("eval-rar/table-1"), place)}
+    assert (trained["eval-rar/cpu"].steps, trained["eval-rar/cpu"].warm_start_examples) == (3, 9)
+    assert (trained["ircot/cpu"].steps, trained["ircot/cpu"].warm_start_examples) == (0, 0)
+
+
+def test_published_and_robustness_are_part_of_it(capsys: pytest.CaptureFixture[str]):
+    assert main(["study", "published", "--dataset", "bamboogle", "--method", "Eval-RAR"]) == 0
+    assert "Eval-RAR-Base" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["study", "robustness", "--help"])
+    assert "--kind" in capsys.readouterr().out
+
+
+def test_a_user_s_own_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from sleuth.studies.study import Row, Study, System\n"
+        "STUDY = Study('mine/one', 'Mine', (Row('a', cpu=System('direct/cpu')),), {'cpu': {'f': 'factbook:dev'}})\n"
+    )
+    assert load_study(str(path)) == Study(
+        "mine/one", "Mine", (Row("a", cpu=System("direct/cpu")),), {"cpu": {"f": "factbook:dev"}}
+    )
+    assert main(["study", str(path), "--dry-run", "--tflops", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "left: 1 of 1 jobs" in printed
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("eval-rar/table-22", "did you mean 'eval-rar/table-2'"),
+        ("nowhere.py", "no study file"),
+        ("arena/table-1 ", "unknown study"),
+    ],
+)
+def test_an_unknown_study(spec: str, message: str):
+    with pytest.raises(ConfigError, match=message):
+        load_study(spec)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["arena/figure-1"], "arena/figure-1 cannot be run: a drawing"),
+        (["arena/table-4", "--scale", "cpu"], "no row has a recipe at cpu scale"),
+        (["arena/table-6", "--seeds", "x"], "--seeds must be whole numbers"),
+    ],
+)
+def test_one_line_for_what_cannot_run(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["study", *arguments, "-o", str(tmp_path)]) == 1
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_the_list_names_rows_and_costs(capsys: pytest.CaptureFixture[str]):
+    assert main(["study"]) == 0
+    printed = capsys.readouterr().out
+    assert all(study.name in printed for study in ALL)
+    assert re.search(r"2 of 4, \d", printed)
