@@ -44,6 +44,7 @@ def test_a_study_runs_or_says_in_one_line_what_it_lacks(study: Study):
     assert bool(runs) != bool(study.lacks)
     assert "\n" not in study.lacks
     assert not runs or (study.data.get("paper") and study.measures) or study.curves or study.last
+    assert len({study.label(row) for row in study.rows}) == len(study.rows)
     for row in study.rows:
         assert row.paper or row.lacks or row.cpu
         for system in filter(None, (row.paper, row.cpu)):

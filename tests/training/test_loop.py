@@ -100,6 +100,10 @@ def test_kl_measures_the_way_from_where_training_began(tmp_path: Path) -> None:
     kl = [abs(row["update/kl"]) for row in rows(tmp_path)]
     assert kl[0] < 1e-6
     assert max(kl[1:]) > 1e-3
+    # the estimators of the loss and of ARENA's Figure 4
+    for name in ("update/kl_k2", "update/kl_k3"):
+        values = [row[name] for row in rows(tmp_path)]
+        assert values[0] < 1e-6 < max(values[1:])
 
 
 def test_a_step_that_was_given_up_leaves_no_trace(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ READER_CPU = _baseline("reader-cpu", READER.source, EviOmni(CPU_FULL, ()), CPU, 
 # §2.2: LoRA of rank 16, 3 epochs of 620 examples, which `sleuth train --demonstrations` takes from a file.
 _EXAMPLES: dict[str, Any] = {"lora_rank": 16, "warm_start_examples": 620, "warm_start_epochs": 3}
 _VANILLA, _RATIONAL = EviOmni(VANILLA, ("extract",)), EviOmni(INSTRUCTION, ("reason", "extract"))
+_CPU_RATIONAL = replace(CPU.protocol, sections=("reason", "extract"))  # type: ignore[type-var]
 _CPU_VANILLA = replace(CPU.protocol, instruction=CPU_VANILLA, sections=("extract",))  # type: ignore[type-var]
 
 BASELINES = {
@@ -79,4 +80,5 @@ BASELINES = {
     "reader-cpu": READER_CPU,
     "read-cpu": READER_CPU.but(name="eviomni/read-cpu", retriever=Evidence()),
     "vanilla-evidence-cpu": _baseline("vanilla-evidence-cpu", "§2.2", _CPU_VANILLA, CPU),
+    "rational-evidence-cpu": _baseline("rational-evidence-cpu", "§2.2", _CPU_RATIONAL, CPU),
 }

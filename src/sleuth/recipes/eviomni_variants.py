@@ -6,7 +6,7 @@ from sleuth.protocols.eviomni import EviOmni
 from sleuth.recipes.eviomni import CPU, INSTRUCTION, PAPER
 from sleuth.recipes.eviomni_baselines import BASELINES
 from sleuth.rewards.answer import AnswerReward
-from sleuth.rewards.eviomni import EviOmniReward, Output
+from sleuth.rewards.eviomni import Output
 
 # Table 6: R_ans from some of the three outputs only, averaged.
 _REWARDED: dict[str, tuple[Output, ...]] = {
@@ -17,11 +17,12 @@ _REWARDED: dict[str, tuple[Output, ...]] = {
     "evidence-full": ("evidence", "full"),
 }
 REWARDED = {
-    name: PAPER.but(
-        name=f"eviomni/{name}",
-        reward=EviOmniReward(instruction=INSTRUCTION, outputs=outputs),
+    name + suffix: recipe.but(
+        name=f"eviomni/{name}{suffix}",
+        reward=replace(recipe.reward, outputs=outputs),  # type: ignore[type-var]
         source="EviOmni (Zhao et al. 2025), Table 6",
     )
+    for recipe, suffix in ((PAPER, ""), (CPU, "-cpu"))
     for name, outputs in _REWARDED.items()
 }
 # Inference: extract, then read the evidence that was written to a folder.

@@ -48,10 +48,23 @@ def _sized(model: str) -> tuple[Row, ...]:
 
 
 def _rewarded(label: str, name: str) -> Row:
-    return Row(label, _pipeline(f"eviomni/{name}"), published=f"EviOmni, answer rewards: {label}")
+    cpu = "eviomni/cpu" if name == "paper" else f"eviomni/{name}-cpu"
+    systems = _pipeline(f"eviomni/{name}"), System(cpu, (), "eviomni/extract-cpu", *_READ_CPU)
+    return Row(label, *systems, published=f"EviOmni, answer rewards: {label}")
 
 
-_SECOND = Row("Rational Evidence", System("eviomni/rational-evidence"), published="rational evidence")
+def _tuned(tau: float, gamma: float) -> Row:
+    """§4.1 tunes both on the dev set."""
+    settings = (f"reward.tau={tau}", f"reward.gamma={gamma}")
+    return Row(f"τ = {tau}, γ = {gamma}", System("eviomni/paper", settings), System("eviomni/cpu", settings))
+
+
+_SECOND = Row(
+    "Rational Evidence",
+    System("eviomni/rational-evidence"),
+    System("eviomni/rational-evidence-cpu"),
+    "rational evidence",
+)
 _FIRST = Row(
     "Vanilla Evidence",
     System("eviomni/vanilla-evidence"),
@@ -154,6 +167,12 @@ STUDIES = (
         ),
         THREE,
         source=("EviOmni", "Table 6"),
+    ),
+    Study(
+        "eviomni/tuning",
+        "§4.1: τ and γ by exact match on dev questions",
+        tuple(_tuned(tau, gamma) for tau in (0.1, 0.2, 0.5, 1.0) for gamma in (0.1, 0.3, 0.5, 0.8, 1.0)),
+        last=("dev/em",),
     ),
     *(
         Study(f"eviomni/table-{number}", f"Prompt: {what}", lacks=PROMPT)

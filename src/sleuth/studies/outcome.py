@@ -22,10 +22,10 @@ Curve = list[tuple[float, float]]
 
 def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The content of the study's JSON file. Figures that do not exist yet have no value."""
-    found = {row.label: _evaluations(study, row, place) for row in study.rows if row.at(place.scale)}
+    found = {study.label(row): _evaluations(study, row, place) for row in study.rows if row.at(place.scale)}
     figures = published_of(study)
-    rows = [_row(study, row, place, found.get(row.label, {}), figures) for row in study.rows]
-    first = next((row.label for row in study.rows if _cells(found.get(row.label, {}))), "")
+    rows = [_row(study, row, place, found.get(study.label(row), {}), figures) for row in study.rows]
+    first = next((study.label(row) for row in study.rows if _cells(found.get(study.label(row), {}))), "")
     for row in rows:
         row["differences"] = _differences(
             study, found.get(row["label"], {}), found.get(first, {}), row["label"] != first
@@ -77,7 +77,7 @@ def _row(
     system = row.at(place.scale)
     curves = _curves(study, row, place) if system else {}
     return {
-        "label": row.label,
+        "label": study.label(row),
         "recipe": system.recipe if system else "",
         "missing": row.missing(place.scale),
         "figures": [

@@ -88,7 +88,7 @@ def training(row: Row, place: Place, seed: int) -> Path:
 def _row_jobs(study: Study, row: Row, place: Place) -> list[Job]:
     system = row.at(place.scale)
     assert system is not None
-    return [job for seed in place.seeds for job in _system_jobs(study, row.label, system, place, seed)]
+    return [job for seed in place.seeds for job in _system_jobs(study, study.label(row), system, place, seed)]
 
 
 def _system_jobs(study: Study, label: str, system: System, place: Place, seed: int) -> list[Job]:

@@ -87,6 +87,11 @@ class Study(Checked):
         """The paper's key, such as "eval-rar"."""
         return self.name.partition("/")[0]
 
+    def label(self, row: Row) -> str:
+        """The row's label, with its published model where another row has the same label."""
+        repeated = sum(other.label == row.label for other in self.rows) > 1
+        return f"{row.label}, {row.model}" if repeated and row.model else row.label
+
     def runs(self, scale: Scale) -> list[Row]:
         """Rows that can be run at a scale."""
         return [] if self.lacks else [row for row in self.rows if row.at(scale)]
