@@ -24,6 +24,7 @@ STUDY = Study(
     ("em", "f1"),
     source=("EviOmni", "Table 4"),
     levels=(0, 2),
+    spread=True,
     curves=("reward/total", "reward/answer_evidence"),
     last=("rollouts/actions",),
     overlap=("EviOmni", "Vanilla"),
@@ -86,7 +87,8 @@ def test_a_study_runs_from_warm_start_to_page(
     assert [o["n"] for o in result["overlap"]] == [3, 3]
     page = (out / "mine-noise-cpu.html").read_text()
     assert "FilCo: no package." in page
-    assert page.count("<svg") >= 4
+    assert page.count("<svg") >= 6
+    assert [len(s["values"]) for s in result["rows"][0]["spread"]] == [3] * 2
     # what is done is not done again
     assert main(arguments) == 0
     assert capsys.readouterr().err.count("done before") == len(planned["jobs"])

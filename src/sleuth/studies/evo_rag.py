@@ -1,5 +1,6 @@
 """Tables and figures of EVO-RAG."""
 
+from sleuth.recipes.evo_rag.curriculum import PARTS
 from sleuth.studies import data
 from sleuth.studies.eval_rar import CASES, COUNTS, DRAWING
 from sleuth.studies.study import Row, Study, System
@@ -117,14 +118,20 @@ STUDIES = (
         ("em", "f1", "steps"),
     ),
     Study(
+        "evo-rag/costs",
+        "Weighted step rewards of an episode, and what it costs (abstract: 15 % less retrieval depth)",
+        COMBINATIONS,
+        HOTPOT,
+        (*(f"reward/{part}" for part in PARTS), "searches", "duplicate_searches", "steps", "response_tokens"),
+    ),
+    Study(
         "evo-rag/figure-4",
         "Sub-query length and steps by reward configuration",
         COMBINATIONS,
         HOTPOT,
         ("query_words", "steps"),
-        notes=(
-            "The published figure prints no numbers; the page shows means, questions.jsonl the distributions.",
-        ),
+        spread=True,
+        notes=("The published figure prints no numbers.",),
     ),
     Study(
         "evo-rag/table-6",

@@ -90,11 +90,23 @@ def _row(
             for name, c in curves.items()
             if name in study.last
         },
+        "spread": _spread(cells, study.measures) if study.spread else [],
         "curves": {name: curve for name, curve in curves.items() if name in study.curves},
         "published": [
             {"dataset": f.dataset, "measure": f.metric, "value": f.value, "model": f.model} for f in own
         ],
     }
+
+
+def _spread(cells: Cells, measures: Sequence[str]) -> list[dict[str, Any]]:
+    """The values of every question, first seed only."""
+    return [
+        {"dataset": key[0], "measure": measure, "values": [v for v in column if v is not None]}
+        for key, evaluations in cells.items()
+        for measure in measures
+        if not key[1]
+        for column in [_column(each, measure) for each in evaluations[:1]]
+    ]
 
 
 def figure(evaluations: Sequence[Evaluation], measure: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from sleuth.evaluation.comparing.tables import Grid, cell, figure_label
 from sleuth.evaluation.figures import figure, number, p_value
 from sleuth.evaluation.pages.page import write_page
-from sleuth.evaluation.pages.plots import Line, line_chart
+from sleuth.evaluation.pages.plots import Line, histogram, line_chart
 from sleuth.evaluation.statistics import Estimate
 
 
@@ -31,7 +31,7 @@ def write_study(path: Path, result: Mapping[str, Any]) -> None:
         differences=_differences(result),
         differs=_differs(result),
         overlap=_overlap(result),
-        charts=[*_noise(result), *_curves(result)],
+        charts=[*_noise(result), *_spread(result), *_curves(result)],
     )
 
 
@@ -122,6 +122,18 @@ def _noise(result: Mapping[str, Any]) -> list[Markup]:
             line_chart(f"{dataset}: {label}", unit, lines, "irrelevant passages added", smooth=False)
         )
     return charts
+
+
+def _spread(result: Mapping[str, Any]) -> list[Markup]:
+    """The distribution of each measure over questions, rows next to each other."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in result["rows"]:
+        for s in row["spread"]:
+            found.setdefault((s["dataset"], s["measure"]), {})[row["label"]] = s["values"]
+    return [
+        histogram(f"{dataset}: {figure(measure).label}", figure(measure).unit, values)
+        for (dataset, measure), values in found.items()
+    ]
 
 
 def _curves(result: Mapping[str, Any]) -> list[Markup]:

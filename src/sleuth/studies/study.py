@@ -77,6 +77,8 @@ class Study(Checked):
     """Training figures whose mean over the last third of the steps is a column."""
     overlap: tuple[str, str] = ("", "")
     """Two figures of 0 and 1 whose joint shares are counted (EviOmni, Figure 2)."""
+    spread: bool = False
+    """Whether the measures are drawn as distributions over questions too."""
     notes: tuple[str, ...] = ()
     """Differences from the paper that follow from the study itself."""
     lacks: str = ""
