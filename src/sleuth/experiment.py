@@ -113,7 +113,10 @@ class Experiment:
 
     @cached_property
     def train_questions(self) -> list[Question]:
-        return self.questions(self.recipe.scale.train_data)
+        spec, algorithm = self.recipe.scale.train_data, self.recipe.algorithm
+        if found := [question for question in self.questions(spec) if algorithm.can_use(question)]:
+            return found
+        raise DataError(f"{spec}: no question has what {type(algorithm).__name__} learns from")
 
     @cached_property
     def eval_questions(self) -> list[Question]:

@@ -70,6 +70,8 @@ class Question:
     kind: str = ""
     """The data set's own question type, such as "bridge" or "comparison"."""
     dataset: str = ""
+    rejected: tuple[str, ...] = ()
+    """Answers that a person marked as wrong, for preference pairs."""
 
 
 @dataclass(frozen=True, slots=True)

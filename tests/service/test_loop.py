@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from sleuth.cli import main
+from sleuth.storage import read_lines
 from support.contracts import DOCUMENTS, QUESTION
 
 Serve = Callable[..., Any]
@@ -28,7 +29,7 @@ def test_corrections_are_trained_on_and_the_run_is_asked(
         body = {"episode": asked["id"], "thumb": "down", "correction": "Ann Bell"}
         httpx.post(f"{served.url}/feedback", json=body).raise_for_status()
     questions, corpus, index, run = (
-        tmp_path / name for name in ("questions.jsonl", "corpus.jsonl", "idx", "run")
+        tmp_path / name for name in ("train.jsonl", "corpus.jsonl", "idx", "run")
     )
     assert main(["feedback", str(served.store), "-o", str(questions)]) == 0
     corpus.write_text(
@@ -47,6 +48,13 @@ def test_corrections_are_trained_on_and_the_run_is_asked(
     sizes |= {"max_steps": 2, "max_new_tokens": 12, "max_passage_tokens": 200, "max_context": 900}
     settings = [word for name, value in sizes.items() for word in ("--set", f"scale.{name}={value}")]
     assert main(["train", "search-r1/cpu", *settings, "--index", str(index), "-o", str(run)]) == 0
+    preferences = tmp_path / "preferences"
+    sizes |= {"warm_start_examples": 0, "temperature": 1.0}
+    settings = [word for name, value in sizes.items() for word in ("--set", f"scale.{name}={value}")]
+    example = str(Path(__file__).parents[2] / "examples" / "train_on_feedback.py")
+    assert main(["train", example, *settings, "--index", str(index), "-o", str(preferences)]) == 0
+    rows = list(read_lines(preferences / "metrics.jsonl"))
+    assert any("update/pair_accuracy" in row for row in rows), rows
     capsys.readouterr()
     assert main(["ask", QUESTION, "--run", str(run), "--index", str(index), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] in ("supported", "unsupported", "not_found")

@@ -1,6 +1,7 @@
 """Scores → per-token credit, and its loss."""
 
 ALGORITHMS = {
+    "answer-dpo": "sleuth.algorithms.pairwise:AnswerDPO",
     "dpo": "sleuth.recipes.evo_rag.dpo:DPO",
     "grpo": "sleuth.algorithms.grpo:GRPO",
     "rejection-sampling": "sleuth.algorithms.rejection:RejectionSampling",

@@ -98,6 +98,10 @@ class Algorithm(Checked, ABC):
     def check(self, scale: Scale) -> None:
         """Raise ConfigError for a scale that this algorithm cannot train at."""
 
+    def can_use(self, question: Question) -> bool:
+        """Whether a training question has what this algorithm learns from."""
+        return True
+
     def companion(self, policy: Any, scale: Scale) -> Companion | None:
         """A model to fit on the same experience as the policy; None for most algorithms."""
         return None

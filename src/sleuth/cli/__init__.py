@@ -40,7 +40,7 @@ VERBS = {
     ),
     "feedback": (
         "service",
-        "export people's verdicts on served answers as training questions or preference pairs",
+        "export people's verdicts on served answers as training questions",
     ),
     "synth": ("service", "write training questions over documents, checked, without labels"),
     "study": ("results", "list the papers' tables and figures, or run one"),

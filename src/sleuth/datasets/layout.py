@@ -1,6 +1,6 @@
 """Layout: the names under which a record keeps the parts of a question, and the function that reads them.
 
-Sleuth's own layout is `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?`.
+Sleuth's own layout is `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?, rejected?`.
 Published benchmarks differ from it mostly in names. Where a record has paragraphs that are marked as
 supporting, but no gold ids or hops, these are derived.
 """
@@ -83,6 +83,7 @@ def read_question(record: Mapping[str, Any], layout: Layout, dataset: str) -> Qu
         answerable=answerable,
         kind=optional_text(record, *layout.kind),
         dataset=dataset,
+        rejected=texts(record.get("rejected") or [], "rejected"),
     )
     return replace(question, hops=_hops(record, layout, question, paragraphs)) if answerable else question
 

@@ -24,17 +24,18 @@ def demonstrate(questions: Sequence[Question], world: World, wanted: int) -> tup
     while len(kept) < wanted and tried < len(questions):
         batch = questions[tried : tried + max(8, wanted - len(kept))]
         tried += len(batch)
-        kept.extend(t for t in play_all(partial(_play, q, world) for q in batch) if _is_complete(t))
+        kept.extend(t for t in play_all(partial(scripted, q, world) for q in batch) if is_complete(t))
     return kept[:wanted], tried - len(kept)
 
 
-def _is_complete(trajectory: Trajectory) -> bool:
+def is_complete(trajectory: Trajectory) -> bool:
     """Whether the script reached its own end: an answer, or a refusal where there is none."""
     wanted = "answered" if trajectory.question.answerable else "refused"
     return trajectory.ending == wanted and not trajectory.malformed and not trajectory.fault
 
 
-async def _play(question: Question, world: World) -> Trajectory:
+async def scripted(question: Question, world: World) -> Trajectory:
+    """The episode that the protocol's script writes."""
     record = world.record(question)
     record.engine = _Script(world, record)
     return await world.finish(record)

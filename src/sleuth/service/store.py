@@ -75,33 +75,22 @@ def judged(folder: Path) -> Iterator[tuple[Trajectory, Feedback]]:
 
 
 def questions(folder: Path) -> Iterator[dict[str, Any]]:
-    """Rows for `jsonl:` of every question whose right answer is known: corrected, or a thumb up."""
+    """Rows for `jsonl:` of every question whose right answer is known: corrected, or a thumb up.
+
+    Other answers to the same question that got a thumb down are its rejected answers.
+    """
+    wrong: dict[str, dict[str, str]] = {}
+    for trajectory, feedback in judged(folder):
+        if feedback.thumb == "down" and trajectory.answer:
+            answers = wrong.setdefault(normalise(trajectory.question.text), {})
+            answers.setdefault(normalise(trajectory.answer), trajectory.answer)
     for trajectory, feedback in judged(folder):
         answer = feedback.correction.strip() or (trajectory.answer if feedback.thumb == "up" else "")
         refused = trajectory.ending == "refused" and feedback.thumb == "up"
         if answer or refused:
-            yield _row(trajectory, answer or "")
-
-
-def pairs(folder: Path) -> Iterator[dict[str, Any]]:
-    """Preference pairs of answers to one question: {"question", "chosen", "rejected"}.
-
-    A pair is a thumb up and a thumb down on the same question, or a correction and the answer it corrects.
-    """
-    by_question: dict[str, dict[str, list[str]]] = {}
-    for trajectory, feedback in judged(folder):
-        sides = by_question.setdefault(normalise(trajectory.question.text), {"up": [], "down": []})
-        sides.setdefault("text", [trajectory.question.text])
-        if trajectory.answer:
-            sides[feedback.thumb].append(trajectory.answer)
-        if feedback.correction.strip():
-            sides["up"].append(feedback.correction.strip())
-    for sides in by_question.values():
-        chosen, rejected = (list(dict.fromkeys(sides[side])) for side in ("up", "down"))
-        for good in chosen:
-            for bad in rejected:
-                if normalise(good) != normalise(bad):
-                    yield {"question": sides["text"][0], "chosen": good, "rejected": bad}
+            others = wrong.get(normalise(trajectory.question.text), {})
+            rejected = [text for key, text in others.items() if key != normalise(answer or "")]
+            yield _row(trajectory, answer or "") | {"rejected": rejected}
 
 
 def _row(trajectory: Trajectory, answer: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sleuth.algorithms.base import TokenBatch
-from sleuth.recipes.evo_rag.dpo import DPO, sigmoid, signals_of
+from sleuth.algorithms.pairwise import sigmoid, signals_of
+from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.types import Question, Segment, Signal, Trajectory
 
 

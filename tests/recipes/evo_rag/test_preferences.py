@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from sleuth.algorithms.pairwise import log_sigmoid, signals_of
 from sleuth.errors import TrainingError
-from sleuth.recipes.evo_rag.dpo import DPO, log_sigmoid, signals_of
+from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.recipes.evo_rag.preference_model import PreferenceModel, accuracy, new_heads, preference_loss
 from sleuth.recipes.evo_rag.siblings import Pair, candidates_of
 from sleuth.scale import Scale

@@ -1,4 +1,4 @@
-"""sleuth feedback: verdicts on served answers, as questions or preference pairs for training."""
+"""sleuth feedback: verdicts on served answers, as questions with right and rejected answers for training."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE.jsonl", help="file to write"
     )
-    pairs = "write preference pairs {question, chosen, rejected} instead of questions"
-    parser.add_argument("--pairs", action="store_true", help=pairs)
     add_shared(parser, "--json")
 
 
@@ -24,17 +22,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file; a question's last verdict counts."""
     import msgspec
 
-    from sleuth.service.store import pairs, questions
+    from sleuth.service.store import questions
     from sleuth.storage import whole_file
 
-    rows = list((pairs if arguments.pairs else questions)(arguments.store))
+    rows = list(questions(arguments.store))
     with whole_file(arguments.output) as file:
         file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
-    what = "pair" if arguments.pairs else "question"
+    pairs = sum(len(row["rejected"]) for row in rows)
     if arguments.json:
-        print_json({"file": str(arguments.output), f"{what}s": len(rows)})
+        print_json({"file": str(arguments.output), "questions": len(rows), "pairs": pairs})
     else:
-        print(f"{counted(len(rows), what)} written to {arguments.output}")
-        if rows and not arguments.pairs:
+        print(
+            f"{counted(len(rows), 'question')} with {counted(pairs, 'rejected answer')} written to {arguments.output}"
+        )
+        if rows:
             print(f"try: sleuth train rag/cpu --set scale.train_data=jsonl:{arguments.output} --index DIR")
     return 0
