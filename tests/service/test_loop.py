@@ -48,13 +48,15 @@ def test_corrections_are_trained_on_and_the_run_is_asked(
     sizes |= {"max_steps": 2, "max_new_tokens": 12, "max_passage_tokens": 200, "max_context": 900}
     settings = [word for name, value in sizes.items() for word in ("--set", f"scale.{name}={value}")]
     assert main(["train", "search-r1/cpu", *settings, "--index", str(index), "-o", str(run)]) == 0
-    preferences = tmp_path / "preferences"
-    sizes |= {"warm_start_examples": 0, "temperature": 1.0}
+    preferences, judged = tmp_path / "preferences", tmp_path / "judged-train.jsonl"
+    rows = [row | {"rejected": ["Tom Reed"]} for row in read_lines(questions)]
+    judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sizes |= {"train_data": f"jsonl:{judged}"} | {"warm_start_examples": 0, "temperature": 1.0}
     settings = [word for name, value in sizes.items() for word in ("--set", f"scale.{name}={value}")]
     example = str(Path(__file__).parents[2] / "examples" / "train_on_feedback.py")
     assert main(["train", example, *settings, "--index", str(index), "-o", str(preferences)]) == 0
     rows = list(read_lines(preferences / "metrics.jsonl"))
-    assert any("update/pair_accuracy" in row for row in rows), rows
+    assert [row["update/pairs"] for row in rows if "update/pairs" in row] == [1.0], rows
     capsys.readouterr()
     assert main(["ask", QUESTION, "--run", str(run), "--index", str(index), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] in ("supported", "unsupported", "not_found")
