@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo docs test test-modes quick lint format bench bench-retrieval test-oldest clean help
+.PHONY: demo docs test test-modes quick lint format results bench bench-retrieval test-oldest clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ lint: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
+
+## make results      docs/results.md from results/
+results: $(VENV)/.test
+	$(BIN)/python tools/results.py
 
 ## make bench        rollouts, update and BM25 against their yardsticks; JSON in results/benchmarks
 bench: $(VENV)/.bench

@@ -81,7 +81,7 @@ def main() -> None:
         changed = ARMS[arm](recipe.sized(model=model, warm_start_examples=0))
         results[arm] = run(arm, changed, base, options)
     report = {
-        "command": shlex.join(["python", *sys.argv]),
+        "command": shlex.join(["python", "benchmarks/learn.py", *sys.argv[1:]]),
         "commit": commit(),
         "recipe": recipe.to_dict(),
         "seed": seed,

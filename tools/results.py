@@ -1,0 +1,149 @@
+"""docs/results.md from the JSON in results/: `python tools/results.py`.
+
+Every section is a folder of results/. Its tables come from the JSON, its words from the folder's note.md.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+HEAD = """# Results
+
+Written by `python tools/results.py` from `results/`; do not edit. SmolLM2-135M-Instruct on two shared CPU cores unless stated
+otherwise, greedy evaluation, 95 % bootstrap intervals over questions, differences paired. EM and rates in %. Questions were held out
+by construction (Factbook: no shared gold passages; benchmarks: the published splits) and checked for leaks by id and wording.
+Runs without a commit were recorded before the JSON named it.
+"""
+KINDS = ("all", "bridge", "intersection", "comparison", "yesno")
+PERCENT = ("em", "f1", "valid_format")
+Found = dict[str, Any]
+
+
+def interval(found: Found | None, name: str = "em") -> str:
+    """Value and interval; "–" where there is none."""
+    if not found or found.get("value") is None:
+        return "–"
+    scale, digits = (100, 1) if name in PERCENT else (1, 2)
+    value, low, high = (scale * found[key] for key in ("value", "low", "high"))
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def gain(found: Found | None, name: str = "em") -> str:
+    """A difference with its sign and interval, bold where the interval leaves zero out."""
+    if not found or found.get("value") is None:
+        return "–"
+    scale = 100 if name in PERCENT else 1
+    value, low, high = (scale * found[key] for key in ("value", "low", "high"))
+    text = f"{value:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
+    return f"**{text}**" if low > 0 or high < 0 else text
+
+
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)] + [""]
+
+
+def learning(folder: Path) -> Iterator[str]:
+    """Runs of benchmarks/learn.py: a warm start and what each arm gained on it, by kind of question."""
+    for path in sorted(folder.glob("*.json")):
+        run = json.loads(path.read_text())
+        arms = run["arms"]
+        kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
+        yield f"### {run['recipe']['name']}, seed {run['seed']}\n"
+        yield f"`{run['command']}` (commit {run['commit'] or 'unknown'}), {run['questions']} questions of `{run['data']}`\n"
+        head = ["EM", *(f"{kind} (n {arms['warm-start'][kind]['n']})" for kind in kinds), "valid format"]
+        rows = []
+        for arm, found in arms.items():
+            shown = [interval(found[kind]["em"]) for kind in kinds] + [
+                interval(found["all"]["valid_format"], "valid_format")
+            ]
+            rows.append([arm, *shown])
+            if "gain" in found["all"]["em"]:
+                gains = [gain(found[kind]["em"]["gain"]) for kind in kinds]
+                rows.append(["gain", *gains, gain(found["all"]["valid_format"]["gain"], "valid_format")])
+        yield from table(head, rows)
+        for arm, found in arms.items():
+            if curve := found.get("curve"):
+                rewards = ", ".join(f"{step['reward/total']:.2f}" for step in curve)
+                played = int(sum(step.get("rollouts/played", 0) for step in curve))
+                yield f"{arm}: sampled reward by step {rewards}; {played} rollouts.\n"
+
+
+def stages(folder: Path) -> Iterator[str]:
+    """A run of `sleuth demo`."""
+    run = json.loads((folder / "result.json").read_text())
+    names = {"em": "EM", "f1": "F1", "valid_format": "valid format", "searches": "searches a question"}
+    rows = [
+        [stage, *(interval(figures[name], name) for name in names)]
+        for stage, figures in run["stages"].items()
+    ]
+    count = next(iter(run["stages"].values()))["n"]
+    yield from table([f"{run['recipe']}, {count} questions", *names.values()], rows)
+
+
+def first_runs(folder: Path) -> Iterator[str]:
+    """Runs before and after training, one folder each."""
+    rows = []
+    for path in sorted(folder.glob("*/result.json")):
+        run = json.loads(path.read_text())
+        before, after = run["before"], run["after"]
+        ems = [interval(before["em"]), interval(after["em"]), gain(run["difference"]["em"])]
+        formats = [interval(side["valid_format"], "valid_format") for side in (before, after)]
+        rows.append([f"`{run['recipe']}`", *ems, *formats])
+    yield from table(["recipe", "EM before", "after", "gain", "valid format before", "after"], rows)
+
+
+def robustness(folder: Path) -> Iterator[str]:
+    """Runs of `sleuth robustness`: EM by level of perturbation."""
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    levels = sorted({point["level"] for run in runs for point in run["points"]})
+    rows = []
+    for run in runs:
+        found = {point["level"]: interval(point["figures"]["em"]) for point in run["points"]}
+        rows.append([run["axis"], *(found.get(level, "") for level in levels)])
+    yield from table(["EM by level", *map(str, levels)], rows)
+
+
+def studies(folder: Path) -> Iterator[str]:
+    """Runs of `sleuth study`: own figures next to the published ones."""
+    for path in sorted(folder.glob("*/*.json")):
+        study = json.loads(path.read_text())
+        settings = " ".join(f"--set {one}" for one in study["settings"])
+        yield f"### {study['source']}: {study['title']}\n"
+        yield f"`sleuth study {study['study']} --scale {study['scale']} {settings}`, seeds {study['seeds']}\n"
+        rows = []
+        for row in study["rows"]:
+            ours = {f["measure"]: interval(f, f["measure"]) for f in row["figures"] if not f["noise"]}
+            published = [p for p in row["published"] if p["measure"] == "em" and p["value"] is not None]
+            other = f"{100 * published[0]['value']:.1f} on {published[0]['dataset']}" if published else "–"
+            label = f"{row['label']} ({row['missing']})" if row["missing"] else row["label"]
+            rows.append([label, ours.get("em", "–"), ours.get("f1", "–"), other])
+        yield from table(["row", "EM", "F1", "published EM"], rows)
+
+
+SECTIONS: list[tuple[str, str, Callable[[Path], Iterator[str]]]] = [
+    ("learn", "What training gains over its warm start", learning),
+    ("demo", "`make demo`: Eval-RAR on the World Factbook", stages),
+    ("hotpotqa-2wiki", "Eval-RAR on HotpotQA and 2WikiMultiHopQA", stages),
+    ("first-runs", "First runs of the methods", first_runs),
+    ("robustness", "How robust the demo's model is", robustness),
+    ("studies", "Studies", studies),
+]
+
+
+def page() -> str:
+    """The whole page."""
+    lines = [HEAD]
+    for name, title, tables in SECTIONS:
+        folder = ROOT / "results" / name
+        if folder.is_dir():
+            note = folder / "note.md"
+            lines += [f"## {title}\n", *tables(folder)]
+            lines += [note.read_text().strip() + "\n"] if note.exists() else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "results.md").write_text(page(), encoding="utf-8")
