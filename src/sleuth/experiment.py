@@ -100,7 +100,12 @@ class Experiment:
 
     @cached_property
     def engine(self) -> Engine:
-        """Samples from the very module that is trained."""
+        """Samples from the very module that is trained, or with scale.engine="vllm" from a copy of its weights."""
+        if self.recipe.scale.engine == "vllm":
+            from sleuth.engines.vllm import VLLMEngine
+
+            arithmetic = "bfloat16" if self.policy.autocast_dtype else "float32"
+            return VLLMEngine(self.recipe.scale.model, dtype=arithmetic)
         from sleuth.engines.transformers import TransformersEngine
 
         return TransformersEngine(

@@ -9,17 +9,18 @@ from sleuth.registry import resolve
 ENGINES = {
     "transformers": "sleuth.engines.transformers:TransformersEngine",
     "openai": "sleuth.engines.openai:OpenAIEngine",
+    "vllm": "sleuth.engines.vllm:VLLMEngine",
     "scripted": "sleuth.engines.scripted:ScriptedEngine",
 }
 """Name → class."""
 
-_EXTRAS = {"transformers": "train", "openai": "openai"}
+_EXTRAS = {"transformers": "train", "openai": "openai", "vllm": "vllm"}
 
 
 def open_engine(spec: str, **options: Any) -> Engine:
     """The engine a spec names; `options` go to its constructor or loader.
 
-    "openai:<base_url>#<model>", "scripted" (with reply=…), or else a transformers model: a local
+    "openai:<base_url>#<model>", "vllm:<model>", "scripted" (with reply=…), or else a transformers model: a local
     folder, a Hugging Face name or "smollm2-135m-instruct".
     """
     kind, _, rest = spec.partition(":")
@@ -30,6 +31,8 @@ def open_engine(spec: str, **options: Any) -> Engine:
         if not base_url or not model:
             raise ConfigError(f"write the endpoint as openai:<base_url>#<model>, not {spec!r}")
         engine: Engine = _load("openai")(base_url, model, **options)
+    elif kind == "vllm" and rest:
+        engine = _load("vllm")(rest, **options)
     elif spec == "scripted":
         if "reply" not in options:
             raise ConfigError("the scripted engine needs reply=…, a function or a list of replies")

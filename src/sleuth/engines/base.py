@@ -84,6 +84,8 @@ class Engine(ABC):
     tokenizer: Tokenizer
     context_length: int
     """Most tokens the model can hold, prompt and response together."""
+    has_own_arithmetic = False
+    """Whether it computes other log-probabilities than the trainer from the same weights, which a loss corrects."""
 
     @abstractmethod
     async def sample(self, request: Request, sampling: Sampling) -> Completion:

@@ -1,12 +1,13 @@
 """Loading a causal language model and its tokenizer by name; shared by engine, trainer and judges."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sleuth.encoders import loading as hub
 from sleuth.encoders.loading import first_line, quiet
@@ -14,6 +15,8 @@ from sleuth.engines import smollm2
 from sleuth.errors import ConfigError, EngineError
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+SEEN_OF_EACH = 256
+"""About so many values of each weight enter a hash."""
 
 
 def load_model(name: str, dtype: str = "auto", device: str = "auto") -> tuple[nn.Module, Any]:
@@ -78,6 +81,16 @@ def pick_dtype(dtype: str, device: torch.device) -> torch.dtype:
     if dtype not in _DTYPES:
         raise ConfigError(f"unknown dtype {dtype!r}; known: auto, {', '.join(_DTYPES)}")
     return _DTYPES[dtype]
+
+
+def weights_hash(weights: Iterable[tuple[str, Tensor]]) -> str:
+    """A hash over the names and a few hundred values of every weight, which any update of them changes."""
+    digest = hashlib.blake2b(digest_size=8)
+    for name, weight in weights:
+        values = weight.detach().flatten()
+        some = values[:: max(1, values.numel() // SEEN_OF_EACH)]
+        digest.update(name.encode() + some.float().cpu().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _source(name: str) -> str:

@@ -8,7 +8,6 @@ context runs one sequence at a time: slower, never wrong.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import inspect
 import os
 import threading
@@ -31,14 +30,12 @@ from sleuth.engines.decoding.slot_cache import SlotCache
 from sleuth.engines.decoding.slot_decoder import SlotDecoder
 from sleuth.engines.decoding.suitability import FULL, SLIDING, config_window, mismatch, unsuited
 from sleuth.engines.hf_tokenizer import HFTokenizer
-from sleuth.engines.models import load_model
+from sleuth.engines.models import load_model, weights_hash
 from sleuth.errors import EngineError
 from sleuth.memory import give_back
 
 MOST_LANES = 4
 """Most decoding threads; more of them would wait for the interpreter lock more than they compute."""
-SEEN_OF_EACH = 256
-"""About so many values of each parameter enter the fingerprint."""
 
 
 class TransformersEngine(Engine):
@@ -166,12 +163,7 @@ class TransformersEngine(Engine):
 
     def fingerprint(self) -> str:
         """A hash over a few hundred values of every parameter, which any update of the weights changes."""
-        digest = hashlib.blake2b(digest_size=8)
-        for name, parameter in self.model.named_parameters():
-            values = parameter.detach().flatten()
-            some = values[:: max(1, values.numel() // SEEN_OF_EACH)]
-            digest.update(name.encode() + some.float().cpu().numpy().tobytes())
-        return digest.hexdigest()
+        return weights_hash(self.model.named_parameters())
 
     @contextmanager
     def _evaluating(self) -> Iterator[None]:

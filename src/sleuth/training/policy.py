@@ -90,6 +90,18 @@ class Policy:
         """A number that every change of a trainable weight increases."""
         return sum(parameter._version for parameter in self.trainable_parameters())
 
+    def merged(self) -> Iterator[tuple[str, Tensor]]:
+        """Weights by their names in the plain model, one at a time; adapters are added in."""
+        modules = dict(self.causal_lm.named_modules())
+        for name, parameter in self.causal_lm.named_parameters():
+            owner, _, leaf = name.rpartition(".base_layer.")
+            if ".lora_" in name:
+                continue
+            weight = parameter.detach()
+            if leaf == "weight" and owner:
+                weight = weight + modules[owner].get_delta_weight("default").detach()  # type: ignore[operator]
+            yield name.replace(".base_layer.", "."), weight
+
     def freeze_reference(self) -> None:
         """Make the policy as it is now the reference policy."""
         self.reference = {name: p.detach().clone() for name, p in self.trainable().items()}
