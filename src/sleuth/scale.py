@@ -45,7 +45,7 @@ class Scale(Checked):
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Training arithmetic; bfloat16 is autocast over float32 weights, auto is bfloat16 where it is fast."""
     engine: Literal["transformers", "vllm"] = "transformers"
-    """What samples: "transformers" is the very module in training, "vllm" a copy of its weights in vLLM."""
+    """Engine that samples: "transformers" runs the module in training, "vllm" a copy of its weights in vLLM."""
     gradient_checkpointing: bool = False
     eval_every: NonNegative = 0
     """Steps between evaluations on the dev split, the first before step 1; 0 = only at the end."""

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from sleuth.types import Question, Score, Segment, Signal, Trajectory
 
 GROUPS = st.lists(st.floats(-100, 100), min_size=0, max_size=10)
 patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
+LOG2 = math.log(2)
 SCALES = st.sampled_from(["std", "std_floor", "none"])
 
 
@@ -183,3 +185,27 @@ def test_groups_with_equal_rewards_may_leave_the_denominator():
     assert len(kept) == 2
     assert GRPO(drop_zero_variance=True).normaliser(kept) == 2
     assert len(GRPO().signals([live, dead])) == 4
+
+
+@pytest.mark.parametrize("old", [None, [-LOG2, -LOG2, -LOG2]])
+def test_tokens_of_another_engine_weigh_by_the_truncated_ratio(old: list[float] | None):
+    """π = ½ each; the engine's ¼, 1 and unknown give ratios 2 cut to 1.5, ½ and 1, on the surrogate and not the KL."""
+    logprobs = torch.full((1, 3), -LOG2, requires_grad=True)
+    batch = TokenBatch(
+        logprobs,
+        torch.ones(1, 3, dtype=torch.bool),
+        torch.tensor([[1.0, -2.0, 3.0]]),
+        old_logprobs_N_T=None if old is None else torch.tensor([old]),
+        ref_logprobs_N_T=torch.full((1, 3), -2 * LOG2),
+        engine_logprobs_N_T=torch.tensor([[-2 * LOG2, 0.0, math.nan]]),
+    )
+    algorithm = GRPO(aggregation="token", beta=0.1, kl="k2", engine_ratio_max=1.5)
+    loss = algorithm.loss(batch, 1.0).value
+    loss.backward()
+    kl = 3 * 0.1 * 0.5 * LOG2**2
+    assert float(loss.detach()) == pytest.approx(-1.5 * 1 + 0.5 * 2 - 3 + kl)
+    gradient = [-1.5 + 0.1 * LOG2, 1 + 0.1 * LOG2, -3 + 0.1 * LOG2]
+    assert logprobs.grad is not None
+    assert logprobs.grad[0].tolist() == pytest.approx(gradient)
+    plain = replace(algorithm, engine_ratio_max=0.0).loss(batch, 1.0).value
+    assert float(plain.detach()) == pytest.approx(-1 + 2 - 3 + kl)

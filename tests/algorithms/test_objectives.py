@@ -17,6 +17,7 @@ from sleuth.algorithms.objectives import (
     kl_per_token,
     masked_mean,
     ratio,
+    truncated_ratio,
 )
 
 LOG2 = math.log(2)
@@ -69,6 +70,15 @@ def test_ratio():
     close(on_policy.detach(), 1, 1)
     on_policy.sum().backward()
     close(logprobs.grad, 1, 1)
+
+
+def test_truncated_ratio():
+    # π_old / π_engine = ½/¼, ¼/½, ½/⅛ cut from 4, and unknown.
+    old = torch.tensor([[-LOG2, -2 * LOG2, -LOG2, -LOG2]], requires_grad=True)
+    found = truncated_ratio(old, row(-2 * LOG2, -LOG2, -3 * LOG2, math.nan), 3.0)
+    close(found, 2, 0.5, 3, 1)
+    assert not found.requires_grad
+    assert bool(truncated_ratio(row(0.0), row(-1e6), 1e30).isfinite())
 
 
 def test_clipped_surrogate():

@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib.util
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,12 @@ STOPS = ("e", "</")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random Llama with tied embeddings, whose head size is one that vLLM's attention supports."""
     path = tmp_path_factory.mktemp("tied-llama")
-    changes = {"hidden_size": 128, "head_dim": 32, "max_position_embeddings": 256, "tie_word_embeddings": True}
+    changes = {
+        "hidden_size": 128,
+        "head_dim": 32,
+        "max_position_embeddings": 256,
+        "tie_word_embeddings": True,
+    }
     model = build_model(**changes)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -53,10 +57,10 @@ def policy(folder: Path) -> Policy:
 
 
 @pytest.fixture
-def engine(_engine: Any, policy: Policy) -> Iterator[Any]:
+def engine(_engine: Any, policy: Policy) -> Any:
     """vLLM with the weights of `policy`."""
     _engine.sync(policy)
-    yield _engine
+    return _engine
 
 
 def own(policy: Policy) -> TransformersEngine:
@@ -149,7 +153,8 @@ def test_contexts_without_room(engine: Any, policy: Policy):
     sampling = Sampling(8, temperature=0)
     found, wanted = engine.generate([full, nearly], sampling), own(policy).generate([full, nearly], sampling)
     assert [(d.tokens, d.stop) for d in found] == [(d.tokens, d.stop) for d in wanted]
-    assert found[0].tokens == () and found[1].stop == "context"
+    assert found[0].tokens == ()
+    assert found[1].stop == "context"
 
 
 def test_a_cancelled_request_frees_its_place(engine: Any):
@@ -196,7 +201,9 @@ def test_text_is_passed_on_as_it_is_written(engine: Any):
     assert "".join(pieces) == done.text
 
 
-def test_what_cannot_be_sampled_or_loaded(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_foreign_tokens_models_and_versions_are_refused(
+    engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     with pytest.raises(EngineError, match="token id 400 is not in"):
         engine.generate([Request([400])], Sampling(4))
     build_model("mamba").save_pretrained(tmp_path)

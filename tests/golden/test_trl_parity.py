@@ -83,10 +83,14 @@ def trl_inputs(old: list[Tensor] | None, reference: list[Tensor] | None) -> dict
     }
     for name, values in (("old_per_token_logps", old), ("ref_per_token_logps", reference)):
         if values is not None:
-            laid_out = torch.zeros(inputs["tool_mask"].shape)
-            laid_out[inputs["tool_mask"].bool()] = torch.cat(values)
-            inputs[name] = laid_out
+            inputs[name] = laid_out(values, inputs["tool_mask"])
     return inputs
+
+
+def laid_out(values: list[Tensor], mask: Tensor) -> Tensor:
+    found = torch.zeros(mask.shape)
+    found[mask.bool()] = torch.cat(values)
+    return found
 
 
 def gradients(model: Any) -> list[Tensor]:
@@ -140,6 +144,36 @@ def test_loss_and_gradient_are_trls(trainer: Any, loss_type: str, beta: float, n
     assert abs(figures.loss - loss) <= 1e-6
     assert largest_difference(ours, theirs) <= 1e-6
     assert (figures.clip_fraction > 0) == (num_updates > 1)
+
+
+def test_truncated_importance_sampling_is_trls(trainer: Any):
+    """TRL's ratio of vLLM's samples ("token_truncate"), made as in its _generate_and_score_completions."""
+    old, reference = other_policies(trainer)
+    noise = torch.Generator().manual_seed(9)
+    sampled = [values + torch.randn(values.shape, generator=noise) for values in old]
+    inputs = trl_inputs(old, reference)
+    difference = laid_out(old, inputs["tool_mask"]) - laid_out(sampled, inputs["tool_mask"])
+    inputs["importance_sampling_ratio"] = torch.clamp(torch.exp(difference), max=1.2)
+    trainer.loss_type, trainer.beta, trainer.use_vllm = "dapo", 0.04, True
+    trainer.epsilon_low = trainer.epsilon_high = 0.2
+    trainer.vllm_importance_sampling_correction = True
+    try:
+        loss = trainer._compute_loss(trainer.model, inputs)
+    finally:
+        trainer.use_vllm = False
+    loss.backward()
+    theirs = gradients(trainer.model)
+    figures = accumulate_gradients(
+        Policy(trainer.model, precision="float32"),
+        GRPO(beta=0.04, aggregation="token", engine_ratio_max=1.2),
+        SIGNALS,
+        old_logprobs=old,
+        ref_logprobs=reference,
+        engine_logprobs=sampled,
+    )
+    assert abs(figures.loss - float(loss.detach())) <= 1e-6
+    assert largest_difference(gradients(trainer.model), theirs) <= 1e-6
+    assert bool((torch.exp(torch.cat(old) - torch.cat(sampled)) > 1.2).any()), "nothing was cut"
 
 
 @pytest.mark.parametrize("loss_type", LOSS_TYPES)

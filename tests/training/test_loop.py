@@ -18,7 +18,8 @@ import pytest
 import torch
 
 from sleuth.algorithms.grpo import GRPO
-from sleuth.engines.base import Engine, Sampling
+from sleuth.engines.base import Completion, Engine, Sampling
+from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingError
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
@@ -370,3 +371,34 @@ def test_at_most_a_third_of_the_questions_are_for_dev_and_none_without_steps() -
     assert (len(dev), len(train)) == (3, 6)
     assert {q.id for q in (*dev, *train)} == {q.id for q in questions}
     assert divide(questions, replace(plan, steps=0)) == ([], questions)
+
+
+class Shifted(TransformersEngine):
+    """Gives every sampled token half its probability, as if another implementation had computed it."""
+
+    has_own_arithmetic = True
+
+    async def sample(self, *arguments: Any) -> Completion:
+        done = await super().sample(*arguments)
+        return replace(done, logprobs=tuple(logprob - math.log(2) for logprob in done.logprobs))
+
+
+@pytest.mark.parametrize("num_updates", [1, 2])
+def test_the_gap_to_another_engine_is_logged_and_corrected(tmp_path: Path, num_updates: int) -> None:
+    def trained(engine: type[TransformersEngine], most: float) -> tuple[dict[str, Any], torch.Tensor]:
+        policy, own = toy.new_learner()
+        learner = policy, engine(policy.model, own.tokenizer.hf)
+        algorithm = GRPO(group_size=4, beta=0, num_updates=num_updates, engine_ratio_max=most)
+        folder = tmp_path / f"{engine.__name__}-{most}"
+        toy.run(folder, learner=learner, setup=toy.parts(algorithm), steps=1, guards=False)
+        return toy.rows(folder)[0], toy.weights(policy)
+
+    row, corrected = trained(Shifted, 1.5)
+    assert row["rollouts/logprob_gap"] == pytest.approx(math.log(2), abs=1e-5)
+    assert row["rollouts/logprob_gap_k1"] == pytest.approx(-math.log(2), abs=1e-5)
+    plain, same = trained(TransformersEngine, 1.5)
+    assert "rollouts/logprob_gap" not in plain
+    unbounded, uncorrected = trained(Shifted, 0)
+    assert torch.equal(same, uncorrected)
+    assert row["update/grad_norm"] == pytest.approx(1.5 * unbounded["update/grad_norm"], rel=0.2)
+    assert not torch.equal(corrected, uncorrected)

@@ -77,6 +77,9 @@ def test_saved_model_computes_the_same(tmp_path: Path, rank: int):
     ids = torch.tensor([[1, 2, 3, 4]])
     expected = policy.model(ids).logits
     assert torch.allclose(loaded(ids).logits, expected, atol=1e-5)
+    merged, saved = dict(policy.merged()), dict(loaded.named_parameters())
+    assert merged.keys() == saved.keys()
+    assert all(torch.allclose(merged[name], saved[name], atol=1e-6) for name in saved)
     adapter = tmp_path / "model" / "adapter"
     assert adapter.is_dir() == bool(rank)
     if rank:  # the adapters load on the model they came from as well

@@ -42,6 +42,8 @@ class TokenBatch:
     """log π_old; None when exactly on-policy (then ratio = 1 with the right gradient)."""
     ref_logprobs_N_T: Tensor | None = None
     """log π_ref; None when the loss has no KL term."""
+    engine_logprobs_N_T: Tensor | None = None
+    """log π of the engine that sampled, where it computes others than the trainer; NaN where it gave none."""
     lengths_N: Tensor | None = None
     """Policy tokens of the whole trajectory of each row; None where every row is a whole trajectory."""
     entropy_N_T: Tensor | None = None

@@ -73,6 +73,8 @@ class GRPO(Algorithm):
     """Mean over sequences of token means, or over all tokens."""
     num_updates: Positive = 1
     """μ; 1 is exactly on-policy."""
+    engine_ratio_max: NonNegativeFloat = 2.0
+    """Bound of π_old / π_engine, by which a token's loss is multiplied if another engine sampled it; 0 = never."""
     drop_zero_variance: bool = False
     """Leave groups with equal rewards out of the update and out of its denominator (DAPO, Yu et al. 2025)."""
 
@@ -113,6 +115,11 @@ class GRPO(Algorithm):
         logprobs_N_T = objectives.where_masked(batch.logprobs_N_T, mask)
         ratio_N_T = objectives.ratio(logprobs_N_T, _masked(batch.old_logprobs_N_T, mask))
         per_token = objectives.clipped_surrogate(ratio_N_T, advantages, self.epsilon)
+        if batch.engine_logprobs_N_T is not None and self.engine_ratio_max:
+            old = logprobs_N_T if batch.old_logprobs_N_T is None else batch.old_logprobs_N_T
+            per_token = per_token * objectives.truncated_ratio(
+                old, batch.engine_logprobs_N_T, self.engine_ratio_max
+            )
         if self.beta > 0:
             reference = _masked(batch.ref_logprobs_N_T, mask)
             if reference is None:

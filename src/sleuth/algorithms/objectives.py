@@ -30,6 +30,16 @@ def ratio(logprobs_N_T: Tensor, old_logprobs_N_T: Tensor | None) -> Tensor:
     return _clamped(logprobs_N_T - old).exp()
 
 
+def truncated_ratio(old_logprobs_N_T: Tensor, engine_logprobs_N_T: Tensor, bound: float) -> Tensor:
+    """min(π_old / π_engine, bound) per token, without gradient; 1 where the engine's is NaN.
+
+    Corrects for tokens that were sampled by an engine whose probabilities differ from the trainer's
+    (Yao et al. 2025, "Your efficient RL framework secretly brings you off-policy RL training").
+    """
+    log_ratio = (old_logprobs_N_T - engine_logprobs_N_T).detach().nan_to_num(nan=0.0)
+    return _clamped(log_ratio).exp().clamp(max=bound)
+
+
 def clipped_surrogate(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon: float) -> Tensor:
     """−min(r A, clip(r, 1−ε, 1+ε) A), to be minimised, shape [N, T] (PPO, eq. 7)."""
     clipped = ratio_N_T.clamp(1 - epsilon, 1 + epsilon)

@@ -99,7 +99,7 @@ class Policy:
                 continue
             weight = parameter.detach()
             if leaf == "weight" and owner:
-                weight = weight + modules[owner].get_delta_weight("default").detach()  # type: ignore[operator]
+                weight = weight + modules[owner].get_delta_weight("default").detach()
             yield name.replace(".base_layer.", "."), weight
 
     def freeze_reference(self) -> None:

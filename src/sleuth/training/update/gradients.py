@@ -3,6 +3,7 @@
 How the work is arranged (shared prefixes, micro-batches) changes cost, never gradients.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -37,6 +38,10 @@ class UpdateFigures:
     """Mean of π / π_old; 1 on-policy."""
     clip_fraction: float
     """Share of tokens whose gradient the ratio clip removed."""
+    gap: float
+    """Mean |log π_old − log π_engine| over the tokens with an engine's log-probability; 0 if none is given."""
+    gap_k1: float
+    """Mean of log π_engine − log π_old over the same: k1 of KL(engine ‖ trainer)."""
     tokens: int
     """Tokens that went through the model, padding included."""
     policy_tokens: int
@@ -72,6 +77,20 @@ def compute_logprobs(
     return found
 
 
+def sampled_logprobs(signals: Sequence[Signal]) -> list[Tensor]:
+    """log π of every policy token as the engine gave it, one tensor per signal; NaN where it gave none."""
+    return [
+        torch.tensor(
+            [
+                value
+                for _, segment in trajectory.policy_segments()
+                for value in segment.logprobs or (math.nan,) * len(segment.tokens)
+            ]
+        )
+        for trajectory in (signal.trajectory for signal in signals)
+    ]
+
+
 def accumulate_gradients(
     policy: Policy,
     algorithm: Algorithm,
@@ -81,14 +100,15 @@ def accumulate_gradients(
     micro_batch_tokens: int = 16384,
     old_logprobs: Sequence[Tensor] | None = None,
     ref_logprobs: Sequence[Tensor] | None = None,
+    engine_logprobs: Sequence[Tensor] | None = None,
 ) -> UpdateFigures:
     """Add the gradient of the algorithm's loss over all signals to the parameters' .grad.
 
     Signals that the algorithm calls idle are not computed, but count in its normaliser.
     `old_logprobs` and `ref_logprobs` are the results of compute_logprobs for the signals'
-    trajectories. Raises TrainingError where lengths disagree or nothing can be computed.
+    trajectories, `engine_logprobs` those of sampled_logprobs. Raises TrainingError where lengths disagree or nothing can be computed.
     """
-    _check_lengths(signals, old_logprobs, ref_logprobs)
+    _check_lengths(signals, old_logprobs, ref_logprobs, engine_logprobs)
     forward = policy.forward
     normaliser = algorithm.normaliser(signals)
     busy = {
@@ -104,7 +124,7 @@ def accumulate_gradients(
         leaves = prefix.leaves() if prefix else None
         for batch in bundle.batches:
             figures = forward.tokens(batch, leaves, temperature)
-            tokens = _token_batch(figures, batch, signals, old_logprobs, ref_logprobs)
+            tokens = _token_batch(figures, batch, signals, old_logprobs, ref_logprobs, engine_logprobs)
             loss = algorithm.loss(tokens, normaliser)
             loss.value.backward()  # type: ignore[no-untyped-call]
             _add(sums, _sums(tokens, loss))
@@ -141,6 +161,7 @@ def _token_batch(
     signals: Sequence[Signal],
     old: Sequence[Tensor] | None,
     ref: Sequence[Tensor] | None,
+    engine: Sequence[Tensor] | None,
 ) -> TokenBatch:
     """Policy tokens of the rows, right-padded, as the objective receives them."""
     sizes = [len(row.targets) for row in rows]
@@ -160,6 +181,7 @@ def _token_batch(
         weights_N_T=part(weights),
         old_logprobs_N_T=None if old is None else part(old),
         ref_logprobs_N_T=None if ref is None else part(ref),
+        engine_logprobs_N_T=None if engine is None else part(engine),
         lengths_N=torch.tensor([len(signals[row.index].weights) for row in rows], device=device),
         entropy_N_T=pad(torch.split(figures.entropy_M, sizes)),
     )
@@ -182,6 +204,11 @@ def _sums(tokens: TokenBatch, loss: Loss) -> dict[str, float]:
         d = (tokens.logprobs_N_T.detach() - tokens.ref_logprobs_N_T)[mask].double()
         sums |= {"kl": float(d.sum()), "k2": float((d * d).sum() / 2)}
         sums["k3"] = float((torch.exp(-d) - 1 + d).sum())
+    if tokens.engine_logprobs_N_T is not None:
+        old = tokens.logprobs_N_T.detach() if tokens.old_logprobs_N_T is None else tokens.old_logprobs_N_T
+        gap = (tokens.engine_logprobs_N_T - old)[mask].double()
+        gap = gap[~gap.isnan()]
+        sums |= {"gap": float(gap.abs().sum()), "gap_k1": float(gap.sum()), "gap_tokens": len(gap)}
     return sums
 
 
@@ -193,6 +220,7 @@ def _figures(sums: Mapping[str, float]) -> UpdateFigures:
         entropy=sums.get("entropy", 0.0) / count,
         ratio=sums["ratio"] / count if "ratio" in sums else 1.0,
         clip_fraction=sums.get("clip_fraction", 0.0) / count,
+        **{name: sums.get(name, 0.0) / max(1, sums.get("gap_tokens", 0)) for name in ("gap", "gap_k1")},
         tokens=int(sums.get("tokens", 0)),
         policy_tokens=int(sums.get("policy_tokens", 0)),
         shared=sums.get("shared", 0) / max(1, sums.get("rows", 0)),

@@ -1,7 +1,7 @@
 """The optimiser steps of one batch of experience: the one place where a run changes weights."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -10,7 +10,12 @@ from torch import Tensor
 from sleuth.algorithms.base import Algorithm
 from sleuth.training.policy import Policy
 from sleuth.training.runs.phase import Phase
-from sleuth.training.update.gradients import UpdateFigures, accumulate_gradients, compute_logprobs
+from sleuth.training.update.gradients import (
+    UpdateFigures,
+    accumulate_gradients,
+    compute_logprobs,
+    sampled_logprobs,
+)
 from sleuth.training.update.optimiser import Applied
 from sleuth.types import Signal
 
@@ -23,6 +28,8 @@ class Arithmetic:
     """The temperature the tokens were sampled at."""
     micro_batch_tokens: int
     """Most tokens in one forward-backward pass."""
+    other_engine: bool = False
+    """Whether the tokens were sampled by an engine with arithmetic of its own (Engine.has_own_arithmetic)."""
 
 
 def spend(
@@ -55,6 +62,7 @@ def spend(
     # and the ratio of the first update would not be 1.
     old = [logprobs(batch) if algorithm.num_updates > 1 else None for batch in batches]
     references = [logprobs(batch, reference=True) if algorithm.needs_reference else None for batch in batches]
+    sampled = [sampled_logprobs(batch) if arithmetic.other_engine else None for batch in batches]
     passes: list[UpdateFigures] = []
     applied: list[Applied] = []
     extra: list[dict[str, float]] = []
@@ -73,6 +81,7 @@ def spend(
                     weighed,
                     old_logprobs=old[place],
                     ref_logprobs=ref,
+                    engine_logprobs=sampled[place],
                     **settings,  # type: ignore[arg-type]
                 )
             )
@@ -81,12 +90,12 @@ def spend(
             applied.append(optimiser.step())
             if not applied[-1].made:
                 log.say(f"step {step}: update dropped: the norm of its gradient is {applied[-1].grad_norm}")
-    row = _row(passes, applied, time.monotonic() - started)
-    if algorithm.needs_reference:
-        row |= {key: fmean(getattr(each, name) for each in passes) for name, key in _KL.items()}
+    more = (_KL if algorithm.needs_reference else {}) | (_GAP if arithmetic.other_engine else {})
+    row = _row(passes, applied, time.monotonic() - started, more)
     return row | {f"update/{name}": fmean(each[name] for each in extra) for name in (extra or [{}])[0]}
 
 
+_GAP = {"gap": "rollouts/logprob_gap", "gap_k1": "rollouts/logprob_gap_k1"}
 _KL = {"kl": "update/kl", "k2": "update/kl_k2", "k3": "update/kl_k3"}
 
 
@@ -99,8 +108,10 @@ def nothing_to_learn(algorithm: Algorithm, signals: Sequence[Signal]) -> str:
     return ""
 
 
-def _row(passes: Sequence[UpdateFigures], applied: Sequence[Applied], seconds: float) -> dict[str, float]:
-    """Means over the optimiser steps; the learning rate is the last one's."""
+def _row(
+    passes: Sequence[UpdateFigures], applied: Sequence[Applied], seconds: float, more: Mapping[str, str]
+) -> dict[str, float]:
+    """Means over the optimiser steps; the learning rate is the last one's. `more`: further figures and their keys."""
     made = sum(done.made for done in applied)
 
     def mean(name: str) -> float:
@@ -118,4 +129,5 @@ def _row(passes: Sequence[UpdateFigures], applied: Sequence[Applied], seconds: f
         "update/tokens": float(passes[0].tokens),
         "update/policy_tokens": float(passes[0].policy_tokens),
         "time/update_tokens_per_s": sum(p.tokens for p in passes) / max(1e-9, seconds),
+        **{key: mean(name) for name, key in more.items()},
     }
