@@ -63,8 +63,7 @@ def spend(
     old = [logprobs(batch) if algorithm.num_updates > 1 else None for batch in batches]
     references = [logprobs(batch, reference=True) if algorithm.needs_reference else None for batch in batches]
     sampled = [sampled_logprobs(batch) if arithmetic.other_engine else None for batch in batches]
-    passes: list[UpdateFigures] = []
-    applied: list[Applied] = []
+    passes, applied = list[UpdateFigures](), list[Applied]()
     extra: list[dict[str, float]] = []
     for number in range(algorithm.num_updates):
         for place, batch in enumerate(batches):
