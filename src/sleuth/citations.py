@@ -1,7 +1,7 @@
 """Citations: which sentences of the passages support an answer, and whether a judge agrees that they do.
 
 The nearest sentence of each passage is found by words and quoted. A judge then reads it with its neighbours, and all
-quotes together, since a multi-hop answer needs several passages. Figures: docs/serving-an-agent.md.
+quotes together, since a multi-hop answer needs several passages. Figures: docs/asking.md.
 """
 
 import math
