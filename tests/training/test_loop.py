@@ -348,7 +348,9 @@ def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "selection.json").read_text())
     assert (record["questions"], record["episodes"]) == (6, 6 * ON_POLICY.group_size)
     size = ON_POLICY.group_size
-    assert all(3 * size <= row["rollouts/played"] <= 6 * size for row in rows(tmp_path))
+    live = record["live"] // 3  # steps whose experience was measured
+    assert [row["rollouts/played"] == 0 for row in rows(tmp_path)] == [step < live for step in range(3)]
+    assert all(3 * size <= row["rollouts/played"] <= 6 * size for row in rows(tmp_path)[live:])
     played = [t for file in (tmp_path / "rollouts").iterdir() for t in TrajectoryReader(file)]
     assert len({t.question.id for t in played}) <= 6 < len(setup.questions)
 

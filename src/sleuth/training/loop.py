@@ -30,6 +30,7 @@ from sleuth.training.figures import (
 )
 from sleuth.training.guards import WINDOW, fault
 from sleuth.training.order import batch_of, shuffled
+from sleuth.training.measured import Measured
 from sleuth.training.policy import Policy
 from sleuth.training.questions import QuestionPool
 from sleuth.training.runs.best import BestCheckpoint
@@ -148,6 +149,7 @@ class _Stage:
     phase: Phase = field(init=False)
     companion: Companion | None = field(init=False)
     pool: QuestionPool | None = field(init=False)
+    measured: Measured = field(init=False)
 
     def run(self, stop: Stop, deadline_s: float | None) -> TrainResult:
         """Make the steps that are left; then load the best weights if there are dev questions."""
@@ -163,6 +165,7 @@ class _Stage:
         folder = self.log.folder / "checkpoints" / self.name
         size = algorithm.group_size
         self.pool = QuestionPool(self._candidates(), size) if plan.candidates else None
+        self.measured = Measured(self.log.folder / "rollouts" / f"{self.name}-measured.jsonl", size)
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
         state = TrainingState(policy, optimiser, folder, self._identity(), others=saved)
@@ -237,9 +240,11 @@ class _Stage:
         """Scored groups of one step, and the number of episodes played for them.
 
         With a pool, questions are drawn by what they can teach, and groups with equal rewards are
-        replaced by further questions within the bound of plan.refill.
+        replaced by further questions within the bound of plan.refill. Live groups of the measurement come first.
         """
         plan, pool = self.plan, self.pool
+        if pool and (measured := self.measured.of_step(step, plan.batch)):
+            return measured, 0
         if pool is None:
             indices = batch_of(step, len(self.parts.questions), plan.batch, plan.seed)
             questions = [self.parts.questions[i] for i in indices]
@@ -291,6 +296,7 @@ class _Stage:
         """Play the candidates before the first step, so that the pool knows which ones teach."""
         started = time.monotonic()
         groups = self._play(pool.questions, 0)
+        self.measured.write([group for group in groups if is_live(group)])
         record = {
             "questions": len(groups),
             "episodes": sum(map(len, groups)),
