@@ -287,3 +287,10 @@ def test_distractors_are_balanced_and_the_position_of_gold_is_uniform():
     expected = places.total() / GIVEN
     # 0.15 is more than three standard deviations of a share of 1/6 over two thousand draws
     assert all(abs(places[i] / expected - 1) < 0.15 for i in range(GIVEN)), places
+
+
+def test_kinds_of_a_split():
+    chosen = load_questions("factbook:dev/bridge,intersection").questions
+    assert [q.id for q in chosen] == [q.id for q in BY_SPLIT["dev"] if q.kind in ("bridge", "intersection")]
+    with pytest.raises(DataError, match="kinds bridge, .*, not 'odd'"):
+        load_questions("factbook:dev/odd")

@@ -39,15 +39,19 @@ _GENERATORS: dict[str, Sequence[Callable[[Sequence[Country], random.Random], lis
 
 
 class FactbookReader(DatasetReader):
-    """Questions of a split; the "path" is the split's name."""
+    """Questions of a split: the "path" is its name, and may end in kinds, such as "dev/bridge,intersection"."""
 
     name = "factbook"
 
     def records(self, path: Path) -> Iterator[Question | BadRecord]:
-        """Every question of the split. Raises DataError for an unknown split or without the package."""
-        if str(path) not in get_args(Split):
-            raise DataError(f"the Factbook has splits {', '.join(get_args(Split))}, not {str(path)!r}")
-        yield from factbook_questions(cast(Split, str(path)))
+        """Every question of the split and kinds. Raises DataError for unknown ones or without the package."""
+        split, slash, names = path.as_posix().partition("/")
+        if split not in get_args(Split):
+            raise DataError(f"the Factbook has splits {', '.join(get_args(Split))}, not {split!r}")
+        kinds = names.split(",") if slash else list(SHARES)
+        if unknown := [kind for kind in kinds if kind not in SHARES]:
+            raise DataError(f"the Factbook has kinds {', '.join(SHARES)}, not {unknown[0]!r}")
+        yield from (q for q in factbook_questions(cast(Split, split)) if q.kind in kinds)
 
 
 class FactbookDistractorReader(FactbookReader):
