@@ -199,7 +199,9 @@ class _Stage:
         fitted = self.companion.fit(groups, seed) if self.companion else {}
         signals = self.parts.algorithm.signals(groups, self.companion)
         self.log.activity("updating")
-        other_engine = self.parts.world.engine.has_own_arithmetic
+        other_engine = (
+            self.parts.world.engine.has_own_arithmetic or not played
+        )  # measured by the first weights
         arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens, other_engine)
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
         drift = self._drift(groups) if self.plan.guards else {}

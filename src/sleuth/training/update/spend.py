@@ -29,7 +29,7 @@ class Arithmetic:
     micro_batch_tokens: int
     """Most tokens in one forward-backward pass."""
     other_engine: bool = False
-    """Whether the tokens were sampled by an engine with arithmetic of its own (Engine.has_own_arithmetic)."""
+    """Whether the tokens were sampled by earlier weights, or an engine with arithmetic of its own."""
 
 
 def spend(
