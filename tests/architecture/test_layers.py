@@ -20,7 +20,7 @@ LAYERS: list[set[str]] = [
     {"training", "evaluation", "serving"},
     {"recipe", "agent", "citations", "experiment", "demo", "robustness"},
     {"recipes"},
-    {"service", "hub_layout", "studies"},
+    {"service", "hub_layout", "studies", "integrations"},
     {"cli"},
     {"__main__"},
 ]
@@ -29,7 +29,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 OPEN_LAYERS = {0, 7}
 
 HEAVY = {
-    "torch": {"engines", "encoders", "judges", "algorithms", "training", "recipes"},
+    "torch": {"engines", "encoders", "judges", "algorithms", "training", "recipes", "integrations"},
     "transformers": {"engines", "encoders", "judges", "algorithms", "training"},
     "peft": {"training"},
     "tantivy": {"retrievers"},
@@ -44,6 +44,7 @@ HEAVY = {
     "qdrant_client": {"retrievers"},
     "pymilvus": {"retrievers"},
     "matplotlib": {"evaluation"},
+    "verl": {"integrations"},
 }
 
 

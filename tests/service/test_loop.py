@@ -61,14 +61,14 @@ def test_corrections_are_trained_on_and_the_run_is_asked(
     assert main(["ask", QUESTION, "--run", str(run), "--index", str(index), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["status"] in ("supported", "unsupported", "not_found")
     shared = tmp_path / "shared"
-    assert main(["export", str(run), "-o", str(shared)]) == 0
+    assert main(["export", "hub", str(run), "-o", str(shared)]) == 0
     card = (shared / "README.md").read_text()
     assert "# search-r1/cpu" in card
     assert "| eval |" in card
     capsys.readouterr()
     assert main(["ask", QUESTION, "--run", str(shared), "--index", str(index), "--json"]) == 0
     assert (shared / "model.safetensors").is_file()
-    assert main(["export", str(run), "-o", str(shared)]) == 1
+    assert main(["export", "hub", str(run), "-o", str(shared)]) == 1
     assert "is not empty" in capsys.readouterr().err
     page = tmp_path / "page.html"
     assert main(["show", str(run), "--html", str(page)]) == 0

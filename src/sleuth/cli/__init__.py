@@ -26,7 +26,7 @@ VERBS = {
     "chat": ("runs", "answer questions typed in the terminal, with the evidence"),
     "train": ("runs", "train a recipe"),
     "eval": ("runs", "evaluate a recipe or a finished run on a whole question file"),
-    "export": ("runs", "write a trained run as a folder for the Hugging Face hub"),
+    "export": ("runs", "write a run for the Hugging Face hub, or a recipe for training on a cluster by verl"),
     "compare": ("results", "compare evaluated runs question by question"),
     "published": ("results", "list the papers' result tables, or compare a run with them"),
     "recipes": ("runs", "list the recipes"),

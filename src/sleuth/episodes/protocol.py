@@ -43,6 +43,11 @@ class AgentProtocol(Checked, ABC):
         """Whether the prompt shows passages found with the question itself."""
         return False
 
+    @property
+    def keeps_context(self) -> bool:
+        """Whether a context only grows, so that an episode is one sequence of tokens."""
+        return True
+
     async def play(self, record: Record) -> None:
         """Play an episode to its end, or continue one that a fork has begun."""
         if record.is_new:

@@ -17,6 +17,8 @@ READER = (
 class FreshContexts(AgentProtocol):
     """An episode that opens a new context for every turn; the model sees nothing of the earlier ones."""
 
+    keeps_context = False
+
     async def play(self, record: Record) -> None:
         """Prompt, sample, search if the turn asks for it, and prompt again, until the answer."""
         question = record.question

@@ -36,6 +36,7 @@ class EvoRAG(TaggedSearch):
     tags = ("think", "search", "answer", "refuse")
     stops = ("</search>", BACKTRACK, "</answer>", "</refuse>")
     refuses = True
+    keeps_context = False
 
     def reply_to(self, kind: str) -> str:
         return self.backtrack_message if kind == "backtrack" else super().reply_to(kind)

@@ -1,0 +1,1 @@
+"""Sleuth's methods inside other training engines."""
