@@ -10,8 +10,8 @@ from sleuth.cli import main
 
 QUESTIONS = ("capital of France", "capital of Japan", "capital of Peru", "capital of Chile")
 PASSAGES = [
-    {"title": "France", "text": "The capital of France is Paris."},
-    {"title": "Japan", "text": "The capital of Japan is Tokyo."},
+    {"title": "France", "text": "Paris is the seat of France."},
+    {"title": "Japan", "text": "Tokyo is the seat of Japan."},
 ]
 
 Export = Callable[..., Path]

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -20,8 +19,6 @@ from hypothesis import strategies as st
 
 verl = pytest.importorskip("verl", reason="verl is not installed: make test-verl")
 
-from hydra import compose, initialize_config_module  # noqa: E402
-from omegaconf import DictConfig  # noqa: E402
 from verl.experimental.agent_loop.agent_loop import AgentLoopWorker  # noqa: E402
 from verl.protocol import DataProto  # noqa: E402
 from verl.trainer.ppo.core_algos import agg_loss, get_adv_estimator_fn, get_policy_loss_fn, kl_penalty  # noqa: E402
@@ -30,12 +27,9 @@ from verl.trainer.ppo.utils import need_critic, need_reference_policy  # noqa: E
 from verl.utils.config import omega_conf_to_dataclass, validate_config  # noqa: E402
 from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn  # noqa: E402
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict  # noqa: E402
-from verl.workers.rollout.replica import TokenOutput  # noqa: E402
 
 from sleuth.algorithms.base import TokenBatch  # noqa: E402
 from sleuth.algorithms.grpo import GRPO  # noqa: E402
-from sleuth.engines.base import Request, Sampling  # noqa: E402
-from sleuth.engines.hf_tokenizer import HFTokenizer  # noqa: E402
 from sleuth.engines.models import load_model  # noqa: E402
 from sleuth.engines.scripted import ScriptedEngine  # noqa: E402
 from sleuth.episodes.limits import Limits  # noqa: E402
@@ -49,15 +43,9 @@ from sleuth.rewards.base import score_all  # noqa: E402
 from sleuth.rollouts.run import play_all  # noqa: E402
 from sleuth.types import Hit, Passage, Question, Score, Segment, Trajectory  # noqa: E402
 from support.models import LLAMA, TOKENIZER  # noqa: E402
+from support.verl_inside import EVIOMNI, SEARCH_R1, Servers, config_of  # noqa: E402
 
 Export = Callable[..., Path]
-
-
-def config_of(folder: Path) -> DictConfig:
-    """verl's configuration after the settings of a start command; Hydra refuses unknown keys."""
-    words = shlex.split((folder / "run.sh").read_text().replace("\\\n", " "), comments=True)
-    with initialize_config_module("verl.trainer.config", version_base=None):
-        return compose("ppo_trainer", words[words.index("verl.trainer.main_ppo") + 1 : -1])
 
 
 @pytest.mark.parametrize("words", [[], ["--engine", "sglang"], ["--set", "scale.lora_rank=4"]])
@@ -85,27 +73,6 @@ def test_verl_imports_the_estimator_by_itself():
     assert done.stdout.split()[-1] == advantage.__name__
 
 
-class Servers:
-    """verl's server client, answered by a Sleuth engine; the log-probability of token t is −t / 1000."""
-
-    def __init__(self, engine: ScriptedEngine) -> None:
-        self.engine = engine
-        self.temperatures: list[float] = []
-
-    async def generate(
-        self, request_id: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]
-    ) -> Any:
-        given = sampling_params
-        self.temperatures.append(given["temperature"])
-        sampling = Sampling(given["max_tokens"], given["temperature"], given["top_p"], tuple(given["stop"]))
-        done = await self.engine.sample(Request(tuple(prompt_ids)), sampling)
-        logprobs = [-token / 1000 for token in done.tokens]
-        steps = {"global_steps": 5}
-        return TokenOutput(
-            token_ids=done.tokens, log_probs=logprobs, stop_reason="completed", extra_fields=steps
-        )
-
-
 class Down(Retriever):
     """Fails."""
 
@@ -122,34 +89,6 @@ class Encyclopedia(Retriever):
     def search(self, queries: Any, k: int) -> list[list[Hit]]:
         texts = ["Paris is the seat of France.", "Tokyo is the seat of Japan."]
         return [[Hit(Passage(str(i), "", text), 1.0) for i, text in enumerate(texts)] for _ in queries]
-
-
-SEARCH_R1 = {
-    "France": ["<think>x</think><search>France</search>", "<answer>Paris</answer> and so on"],
-    "Japan": ["<answer>Kyoto</answer>"],
-    "Peru": ["<search>Peru</search>", "<search>Lima</search>", "<answer>Lima</answer>"],
-    "Chile": ["<search>Chile</search>", "<answer>Santiago</answer>"],
-}
-EVIOMNI = {
-    "France": ["<reason>Doc 1 is useful.</reason><extract>Paris</extract><answer>Paris</answer>"],
-    "Japan": ["<reason>Doc 2 is useful, I think.</reason><extract>Tokyo</extract><answer>Kyoto</answer>"],
-    "Peru": ["no tags"],
-    "Chile": ["<reason>a</reason><extract></extract><answer>Santiago</answer>"],
-}
-
-
-def reply_by(script: dict[str, list[str]]) -> Callable[[Request, int], str]:
-    """Replies by the question in the context and the searches in it; a probe's context ends with <answer>."""
-    tokenizer = HFTokenizer(TOKENIZER)
-
-    def reply(request: Request, _: int) -> str:
-        text = tokenizer.decode(request.tokens)
-        replies = next(lines for name, lines in script.items() if f"capital of {name}" in text)
-        if text.endswith("<answer>"):
-            return "Paris</answer>" if "France" in text else "Lyon</answer>"
-        return replies[text.split("assistant", 1)[-1].count("</information>")]
-
-    return reply
 
 
 def played_here(recipe: Recipe, questions: list[Question], engine: ScriptedEngine) -> list[Trajectory]:
@@ -171,8 +110,7 @@ def test_episodes_rewards_and_advantages_are_those_of_sleuth(
     recipe = load_recipe(str(folder)).but(retriever=Encyclopedia())
     monkeypatch.setattr(agent_loop, "opened", lambda _: recipe)
     config = config_of(folder)
-    engine = ScriptedEngine(reply_by(script), HFTokenizer(TOKENIZER))
-    servers = Servers(engine)
+    servers = Servers(script)
 
     data = RLHFDataset(str(folder / "train.parquet"), TOKENIZER, config.data)
     rows = DataProto.from_single_dict(collate_fn([data[i] for i in range(len(data))]))
@@ -181,7 +119,9 @@ def test_episodes_rewards_and_advantages_are_those_of_sleuth(
     probes = servers.temperatures.count(0.0)
 
     texts = [row["extra_info"]["question"] for row in data.dataframe]
-    mine = played_here(recipe, [agent_loop.msgspec.json.decode(t, type=Question) for t in texts], engine)
+    mine = played_here(
+        recipe, [agent_loop.msgspec.json.decode(t, type=Question) for t in texts], servers.engine
+    )
     assert [not t.fault and not t.score.invalid for t in mine] == [bool(u) for u in usable]
     assert probes == (4 if name.startswith("eviomni") else 0)
     for row, trajectory in enumerate(mine):

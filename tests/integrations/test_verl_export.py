@@ -54,7 +54,7 @@ def test_a_folder_holds_questions_settings_and_agent_loop(export: Export, capsys
     rows = parquet.read_table(folder / "train.parquet").to_pylist()
     questions = [msgspec.json.decode(row["extra_info"]["question"], type=Question) for row in rows]
     assert [q.answers for q in questions] == [("Paris",), ("Tokyo",), ("Lima",), ("Santiago",)]
-    assert questions[0].passages[1].text == "The capital of Japan is Tokyo."
+    assert questions[0].passages[1].text == "Tokyo is the seat of Japan."
     assert rows[0]["prompt"] == [{"role": "user", "content": "capital of France"}]
     assert rows[0]["reward_model"] == {"style": "rule", "ground_truth": ["Paris"]}
     (agent,) = yaml.safe_load((folder / "agent_loop.yaml").read_text())
