@@ -23,6 +23,7 @@ from verl.experimental.agent_loop.agent_loop import AgentLoopWorker  # noqa: E40
 from verl.protocol import DataProto  # noqa: E402
 from verl.trainer.ppo.core_algos import agg_loss, get_adv_estimator_fn, get_policy_loss_fn, kl_penalty  # noqa: E402
 from verl.trainer.ppo.ray_trainer import compute_advantage  # noqa: E402
+from verl.trainer.ppo.rollout_corr_helper import compute_rollout_correction_and_add_to_batch  # noqa: E402
 from verl.trainer.ppo.utils import need_critic, need_reference_policy  # noqa: E402
 from verl.utils.config import omega_conf_to_dataclass, validate_config  # noqa: E402
 from verl.utils.dataset.rl_dataset import RLHFDataset, collate_fn  # noqa: E402
@@ -108,7 +109,8 @@ def test_episodes_rewards_and_advantages_are_those_of_sleuth(
 ):
     folder = export(name)
     recipe = load_recipe(str(folder)).but(retriever=Encyclopedia())
-    monkeypatch.setattr(agent_loop, "opened", lambda _: recipe)
+    scorer = agent_loop.Scorer(recipe.reward)
+    monkeypatch.setattr(agent_loop, "opened", lambda _: (recipe, scorer))
     config = config_of(folder)
     servers = Servers(script)
 
@@ -197,9 +199,13 @@ def test_advantages_are_those_of_sleuth(rewards: list[tuple[float, bool]], scale
 
 @pytest.mark.parametrize("recipe", ["search-r1/paper", "eviomni/paper", "arena/paper"])
 @pytest.mark.parametrize("off_policy", [False, True])
-def test_policy_loss_and_kl_are_those_of_sleuth(recipe: str, off_policy: bool, export: Export):
-    folder = export(recipe)
-    actor = omega_conf_to_dataclass(config_of(folder).actor_rollout_ref.actor)
+@pytest.mark.parametrize("bound", [0.0, 2.0])
+def test_policy_loss_kl_and_correction_are_those_of_sleuth(
+    recipe: str, off_policy: bool, bound: float, export: Export
+):
+    folder = export(recipe, "--set", f"algorithm.engine_ratio_max={bound}")
+    config = config_of(folder)
+    actor = omega_conf_to_dataclass(config.actor_rollout_ref.actor)
     grpo = load_recipe(str(folder)).algorithm
     assert isinstance(grpo, GRPO)
     random = torch.Generator().manual_seed(1)
@@ -212,21 +218,31 @@ def test_policy_loss_and_kl_are_those_of_sleuth(recipe: str, off_policy: bool, e
     reference = logprobs + drawn().clamp(-2, 2)  # verl cuts k3 at 10, which log-ratios below -2.6 exceed
     # Far from the policy, so that verl's second clip at ratios above 3 would show.
     old = logprobs + 1.5 * drawn() if off_policy else logprobs.clone()
+    engine = old + drawn()
     signals = [SimpleNamespace(weights=(0.0,) * int(row.sum())) for row in mask]
+
+    def sleuths(policy: torch.Tensor) -> torch.Tensor:
+        batch = TokenBatch(
+            policy, mask, advantages, old if off_policy else None, reference, engine_logprobs_N_T=engine
+        )
+        return grpo.loss(batch, grpo.normaliser(signals)).value
+
+    def verls(policy: torch.Tensor) -> torch.Tensor:
+        tensors = {"old_log_probs": old, "rollout_log_probs": engine, "response_mask": mask.long()}
+        data = DataProto.from_single_dict(tensors)
+        data, _ = compute_rollout_correction_and_add_to_batch(data, config.algorithm.rollout_correction)
+        mode = actor.loss_agg_mode
+        loss, _ = get_policy_loss_fn(actor.policy_loss.loss_mode)(
+            old, policy, advantages, mask, mode, actor, data.batch.get("rollout_is_weights", None)
+        )
+        return loss + actor.kl_loss_coef * agg_loss(
+            kl_penalty(policy, reference, actor.kl_loss_type), mask, mode
+        )
+
     values, gradients = [], []
-    for ours in (True, False):
+    for compute in (sleuths, verls):
         policy = logprobs.clone().requires_grad_()
-        if ours:
-            batch = TokenBatch(policy, mask, advantages, old if off_policy else None, reference)
-            loss = grpo.loss(batch, grpo.normaliser(signals)).value
-        else:
-            mode = actor.loss_agg_mode
-            loss, _ = get_policy_loss_fn(actor.policy_loss.loss_mode)(
-                old_log_prob=old, log_prob=policy, advantages=advantages, response_mask=mask,
-                loss_agg_mode=mode, config=actor,
-            )  # fmt: skip
-            kl = kl_penalty(policy, reference, actor.kl_loss_type)
-            loss = loss + actor.kl_loss_coef * agg_loss(kl, mask, mode)
+        loss = compute(policy)
         loss.backward()
         values.append(loss.item())
         gradients.append(policy.grad)

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import shlex
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,9 +19,11 @@ from sleuth.cli import main
 from sleuth.engines.base import Completion, Message, Request, Sampling
 from sleuth.engines.scripted import ByteTokenizer
 from sleuth.integrations.verl.engine import SharedTokenizer, VerlEngine
+from sleuth.integrations.verl.scorer import Scorer
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.servers.remote import Remote
-from sleuth.types import Question
+from sleuth.rewards.answer import AnswerReward
+from sleuth.types import Question, Score, Trajectory
 from support.models import TOKENIZER
 
 Export = Callable[..., Path]
@@ -226,3 +229,34 @@ def test_threads_share_a_tokenizer():
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, texts))
+
+
+def test_episodes_that_end_while_a_batch_is_scored_are_one_batch():
+    batches: list[int] = []
+    first_is_running, may_finish = threading.Event(), threading.Event()
+
+    class Slow(AnswerReward):
+        def score(self, trajectories: Sequence[Trajectory], engine: Any = None) -> list[Score]:
+            batches.append(len(trajectories))
+            if not first_is_running.is_set():
+                first_is_running.set()
+                may_finish.wait()
+            if len(trajectories) == 2:
+                raise ValueError("a fault of the reward's code")
+            return [Score(float(len(t.question.id)), {}) for t in trajectories]
+
+    async def run() -> list[Any]:
+        scorer = Scorer(Slow())
+        episodes = [Trajectory(Question("q" * n, "?", ("a",)), ()) for n in range(1, 7)]
+        scoring = [asyncio.ensure_future(scorer.score(episodes[0], engine(Servers(""))))]
+        await asyncio.to_thread(first_is_running.wait)
+        scoring += [asyncio.ensure_future(scorer.score(e, engine(Servers("")))) for e in episodes[1:4]]
+        await asyncio.sleep(0)
+        may_finish.set()
+        scores = [score.total for score in await asyncio.gather(*scoring)]
+        later = [scorer.score(e, engine(Servers(""))) for e in episodes[4:]]
+        return [*scores, *await asyncio.gather(*later, return_exceptions=True)]
+
+    *scores, one, other = asyncio.run(run())
+    assert (scores, batches) == ([1.0, 2.0, 3.0, 4.0], [1, 3, 2])
+    assert str(one) == str(other) == "a fault of the reward's code"

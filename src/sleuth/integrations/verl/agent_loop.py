@@ -3,7 +3,6 @@
 verl creates one loop for each episode; recipe, retriever and tokenizer are opened once in each process.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Mapping
@@ -17,10 +16,10 @@ from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
 from sleuth.errors import RolloutError
 from sleuth.integrations.verl.engine import SharedTokenizer, VerlEngine
+from sleuth.integrations.verl.scorer import Scorer
 from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_for
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
-from sleuth.rewards.base import score_all
 from sleuth.types import Question, Trajectory
 
 logger = logging.getLogger(__name__)
@@ -31,7 +30,7 @@ class SleuthAgentLoop(AgentLoopBase):  # type: ignore[misc]  # verl is not insta
 
     def __init__(self, *arguments: Any, folder: str, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.recipe = opened(folder)
+        self.recipe, self.scorer = opened(folder)
 
     async def run(self, sampling_params: Mapping[str, Any], **row: Any) -> AgentLoopOutput:
         """Play and score the question of one row of the data."""
@@ -49,8 +48,7 @@ class SleuthAgentLoop(AgentLoopBase):  # type: ignore[misc]  # verl is not insta
         began = time.perf_counter()
         trajectory = await world.episode(question, sample=int(row.get("session_id", 0)))
         played = time.perf_counter()
-        # In a thread: a judge may be slow, and a probe waits for this event loop.
-        (score,) = await asyncio.to_thread(score_all, recipe.reward, [trajectory], engine)
+        score = await self.scorer.score(trajectory, engine)
         metrics = AgentLoopMetrics(
             generate_sequences=played - began, compute_score=time.perf_counter() - played
         )
@@ -60,11 +58,11 @@ class SleuthAgentLoop(AgentLoopBase):  # type: ignore[misc]  # verl is not insta
 
 
 @cache
-def opened(folder: str) -> Recipe:
-    """The recipe of an exported folder, its retriever open."""
+def opened(folder: str) -> tuple[Recipe, Scorer]:
+    """The recipe of an exported folder, its retriever open, and the scorer of this process."""
     recipe = load_recipe(folder)
     recipe.retriever.open()
-    return recipe
+    return recipe, Scorer(recipe.reward)
 
 
 @cache

@@ -136,8 +136,12 @@ def _update(recipe: Recipe) -> Settings:
         "kl_loss_coef": grpo.beta,
         "kl_loss_type": KL[grpo.kl],
     }
+    correction = "algorithm.rollout_correction"
+    bound = {f"{correction}.rollout_is_threshold": grpo.engine_ratio_max} if grpo.engine_ratio_max else {}
     return {
         **{f"{place}.{key}": value for key, value in found.items()},
+        f"{correction}.rollout_is": "token" if grpo.engine_ratio_max else None,
+        **bound,
         "actor_rollout_ref.ref.fsdp_config.dtype": arithmetic,
         "algorithm.adv_estimator": ESTIMATOR,
         "+algorithm.sleuth.scale": grpo.scale,
