@@ -24,7 +24,9 @@ TARGET = 1.5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", default="smollm2-135m-instruct")
     parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
     parser.add_argument("--questions", type=int, default=8)
@@ -82,8 +84,8 @@ def child(options: argparse.Namespace, engine: str, dtype: str) -> dict[str, Any
 def run(options: argparse.Namespace, name: str, dtype: str) -> dict[str, Any]:
     """One engine: rollouts from an empty cache, then refreshes after updates."""
     import torch
-    from rollouts import by_sleuth, prompts
 
+    from rollouts import by_sleuth, prompts
     from sleuth.training.policy import Policy
 
     torch.set_num_threads(options.threads)

@@ -1,15 +1,15 @@
 """One GPU in less than ten minutes: is Sleuth right on it, and how much of the card does it use?
 
-Parts, each in a process of its own with a time limit; one that fails is recorded and the others go on:
+Each part runs in a process of its own with a time limit. A part that fails is recorded, and the others still run.
 
-card         bytes/s of a large copy and operations/s of a large product: the yardsticks of the shares below
-correctness  greedy tokens and GRPO gradients on the device against those on the CPU, in float32
-rollouts     policy tokens/s of our decoder on the episodes of rollouts.py, and of vLLM where it is installed
-update       tokens/s of one GRPO update, and its share of the card's operations/s (6 per weight and token)
-step         a whole GRPO step of single-turn questions, our decoder and vLLM
-trl          the same step by TRL's GRPOTrainer, with vLLM in the same process where it is installed
+- card: bytes/s of a large copy and operations/s of a large product, against which the shares are taken.
+- correctness: greedy tokens and GRPO gradients on the device against those on the CPU, in float32.
+- rollouts: policy tokens/s of our decoder on the episodes of rollouts.py, and of vLLM where it is installed.
+- update: tokens/s of one GRPO update, and its share of the card (6 operations per weight and token).
+- step: a whole GRPO step of single-turn questions, by our decoder and by vLLM.
+- trl: the same step by TRL's GRPOTrainer, with vLLM in the same process where it is installed.
 
-`--device cpu` runs the same parts small. Needs no data and no network once the model is there.
+`--device cpu` runs the same parts small. Nothing but the model is needed: no data, no network.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -45,7 +46,9 @@ STEPS = 4
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", default="smollm2-135m-instruct", help="name or folder")
     parser.add_argument("--device", choices=SIZES, default="cuda")
     parser.add_argument("--parts", nargs="+", choices=LIMITS, default=list(LIMITS))
@@ -83,9 +86,7 @@ def part(options: argparse.Namespace, name: str) -> dict[str, Any]:
     limit = LIMITS[name] * (1 if options.device == "cuda" else 3)
     started = time.monotonic()
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=limit, env=os.environ | hidden
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=os.environ | hidden)
     except subprocess.TimeoutExpired:
         return {"error": f"took longer than {limit} s"}
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines() or [""]
@@ -236,7 +237,9 @@ def update(policy: Any, size: dict[str, int], gradients_only: bool = False) -> N
 
 
 def questions(count: int) -> list[str]:
-    return [f"Write a long and lively story about the number {i} and its neighbour {i + 1}." for i in range(count)]
+    return [
+        f"Write a long and lively story about the number {i} and its neighbour {i + 1}." for i in range(count)
+    ]
 
 
 def letters(text: str) -> float:
@@ -289,10 +292,10 @@ def trl(options: argparse.Namespace, _: bool) -> dict[str, Any]:
     """TRL's trainer on the same questions, group, lengths and reward."""
     import importlib.util
 
-    import datasets
     from transformers import TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
+    import datasets
     from sleuth.engines.models import load_model
 
     size, on_cuda = SIZES[options.device], options.device == "cuda"
@@ -333,7 +336,7 @@ def trl(options: argparse.Namespace, _: bool) -> dict[str, Any]:
             callbacks=[Clock()],
         )
         trainer.train()
-    fastest = min(b - a for a, b in zip(times, times[1:], strict=False))
+    fastest = min(later - earlier for earlier, later in pairwise(times))
     return {"time/step_s": round(fastest, 3), "vllm": by_vllm, **memory(options.device)}
 
 

@@ -52,7 +52,9 @@ def test_an_update_has_the_same_gradients(rank: int, checkpointing: bool):
         policy.freeze_reference()
         ref = compute_logprobs(policy, rows, reference=True)
         accumulate_gradients(policy, GRPO(beta=0.1), signals, ref_logprobs=ref)
-        return torch.cat([p.grad.flatten().cpu() for p in policy.trainable_parameters() if p.grad is not None])
+        return torch.cat(
+            [p.grad.flatten().cpu() for p in policy.trainable_parameters() if p.grad is not None]
+        )
 
     one, other = (gradients(device) for device in DEVICES)
     assert float((one - other).norm() / one.norm()) < 1e-4

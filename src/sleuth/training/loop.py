@@ -29,8 +29,8 @@ from sleuth.training.figures import (
     whole_episodes,
 )
 from sleuth.training.guards import WINDOW, fault
-from sleuth.training.order import batch_of, shuffled
 from sleuth.training.measured import Measured
+from sleuth.training.order import batch_of, shuffled
 from sleuth.training.policy import Policy
 from sleuth.training.questions import QuestionPool
 from sleuth.training.runs.best import BestCheckpoint
