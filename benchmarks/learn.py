@@ -93,6 +93,9 @@ def main() -> None:
     path = options.json / f"{options.recipe.replace('/', '-')}-{seed}.json"
     write_json(path, report)
     print(json.dumps({name: arm["all"]["em"] for name, arm in report["arms"].items()}, indent=1))
+    gain = report["arms"].get("method", {}).get("all", {}).get("em", {}).get("gain")
+    if options.at_least is not None and (not gain or 100 * gain["value"] < options.at_least):
+        sys.exit(f"learn.py: the method gained less than {options.at_least} EM points over its warm start")
 
 
 def arguments() -> argparse.Namespace:
@@ -106,6 +109,8 @@ def arguments() -> argparse.Namespace:
         "--sampled", type=int, default=100, help="questions of which four answers are sampled"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    at_least = "fail if the method gains fewer EM points over its warm start"
+    parser.add_argument("--at-least", type=float, metavar="POINTS", help=at_least)
     parser.add_argument("--runs", type=Path, default=Path("runs/learn"))
     parser.add_argument("--json", type=Path, default=Path("results/learn"))
     return parser.parse_args()

@@ -292,5 +292,5 @@ def test_distractors_are_balanced_and_the_position_of_gold_is_uniform():
 def test_kinds_of_a_split():
     chosen = load_questions("factbook:dev/bridge,intersection").questions
     assert [q.id for q in chosen] == [q.id for q in BY_SPLIT["dev"] if q.kind in ("bridge", "intersection")]
-    with pytest.raises(DataError, match="kinds bridge, .*, not 'odd'"):
+    with pytest.raises(DataError, match=r"kinds bridge, .*, not 'odd'"):
         load_questions("factbook:dev/odd")
