@@ -50,3 +50,7 @@ class BusyError(SleuthError):
 
 class TrainingError(SleuthError):
     """A training run that cannot start, continue or resume."""
+
+
+class RankError(SleuthError):
+    """Another process of the same run failed and has printed why."""

@@ -34,6 +34,7 @@ from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.gold_check import check_gold
 from sleuth.rollouts.lessons import load_lessons
 from sleuth.storage import cache_folder, write_json
+from sleuth.training.parallel import ranks
 from sleuth.types import Question, Trajectory
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Experiment:
             lora_rank=scale.lora_rank,
             precision=scale.precision,
             gradient_checkpointing=scale.gradient_checkpointing,
+            shard=scale.shard,
         )
 
     @cached_property
@@ -183,9 +185,11 @@ class Experiment:
     @cached_property
     def log(self) -> RunLog:
         """The open run folder; one process writes it at a time."""
-        from sleuth.training.runs.log import RunLog
+        from sleuth.training.runs.log import RunLog, SilentLog
         from sleuth.training.runs.sinks import open_sink
 
+        if not ranks.is_first():
+            return SilentLog(self.folder)
         sinks = [open_sink(self.tracker)] if self.tracker else []
         return RunLog(self.folder, sinks=sinks, settings={"recipe": self.recipe.name})
 
@@ -219,22 +223,27 @@ class Experiment:
         return forecast(recipe.scale, recipe.algorithm, measure(self.policy), length).line()
 
     def run(self, *, evaluate: bool = True) -> dict[str, Any]:
-        """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued."""
-        self.open()
-        self.save_recipe()
+        """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued.
+
+        On several ranks the first alone evaluates and writes.
+        """
+        ranks.check(self.recipe.scale)
+        ranks.first_then_others(self.open)
+        ranks.first(self.save_recipe)
         self.say(self.forecast())
         try:
             if self.recipe.scale.warm_start_examples or self.lessons is not None:
                 self.warm_start()
             if evaluate and self.recipe.scale.eval_every:
-                self.evaluate("eval-step-000000")  # where the curve begins; finished before, it is only read
+                # Where the curve begins; finished before, it is only read.
+                ranks.first(lambda: self.evaluate("eval-step-000000"))
             trained = self.reinforce()
-            self.save_model()
+            ranks.first(self.save_model)
         finally:
             self.close()
         summary: dict[str, Any] = {"run": str(self.folder)}
         summary |= {"steps": trained.steps, "stopped": trained.stopped}
-        if evaluate and trained.stopped == "done":
+        if evaluate and trained.stopped == "done" and ranks.is_first():
             summary |= headline(self.evaluate("eval"))
         return summary
 

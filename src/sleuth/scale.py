@@ -47,6 +47,8 @@ class Scale(Checked):
     engine: Literal["transformers", "vllm"] = "transformers"
     """Engine that samples: "transformers" runs the module in training, "vllm" a copy of its weights in vLLM."""
     gradient_checkpointing: bool = False
+    shard: bool = False
+    """Whether the ranks that torchrun starts divide parameters, gradients and moments (FSDP2)."""
     eval_every: NonNegative = 0
     """Steps between evaluations on the dev split, the first before step 1; 0 = only at the end."""
     eval_questions: NonNegative = 0  # 0 = all.

@@ -32,9 +32,10 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.scale import Scale
 from sleuth.training.loop import Parts, train
+from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.runs import phase
-from sleuth.training.runs.log import RunLog
+from sleuth.training.runs.log import RunLog, SilentLog
 from sleuth.training.runs.phase import TrainResult
 from sleuth.types import Hit, Question, Score, Trajectory
 
@@ -183,7 +184,7 @@ def run(
     scale = replace(PLAN, **plan)
     chosen = setup or parts()
     world = replace(chosen.world, engine=engine, limits=Limits.of(scale))
-    with RunLog(folder, console=console or quiet()) as log:
+    with RunLog(folder, console=console or quiet()) if ranks.is_first() else SilentLog(folder) as log:
         return train(policy, replace(chosen, world=world), scale, log, **options)
 
 

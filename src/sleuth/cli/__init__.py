@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from sleuth import __version__
-from sleuth.errors import SleuthError
+from sleuth.errors import RankError, SleuthError
 
 VERBS = {
     "demo": ("runs", "the whole story on real input: index, base, warm start, GRPO, report"),
@@ -80,12 +80,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         del given[0]  # studies of every published figure, and of one system under perturbation
     verb = next((word for word in given if not word.startswith("-")), None)
     parsed = build_parser(verb).parse_args(given)
+    if "TORCHELASTIC_RUN_ID" in os.environ and parsed.verb != "train":
+        return _fail(f"{parsed.verb} runs in one process: start it without torchrun")
     # OpenMP threads that spin while other work wants the cores make a step many times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         code: int = _module(parsed.verb).run(parsed)
         sys.stdout.flush()
         return code
+    except RankError:
+        return 1
     except SleuthError as error:
         return _fail(str(error))
     except KeyboardInterrupt:

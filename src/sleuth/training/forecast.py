@@ -14,6 +14,7 @@ import torch
 
 from sleuth.algorithms.base import Algorithm
 from sleuth.scale import Scale
+from sleuth.training.parallel import ranks
 
 if TYPE_CHECKING:
     from sleuth.training.policy import Policy
@@ -43,7 +44,7 @@ class Learner(NamedTuple):
     parameters: int
     trainable: int
     flops_per_s: float
-    """Floating-point operations a second of a matrix product on its device."""
+    """Floating-point operations a second of a matrix product, on the devices of all ranks."""
 
 
 class Work(NamedTuple):
@@ -81,7 +82,7 @@ def measure(policy: Policy) -> Learner:
     """Parameters of the policy, and the speed of its arithmetic."""
     parameters = sum(p.numel() for p in policy.model.parameters())
     trainable = sum(p.numel() for p in policy.trainable_parameters())
-    return Learner(parameters, trainable, speed(policy.device, policy.autocast_dtype))
+    return Learner(parameters, trainable, ranks.count() * speed(policy.device, policy.autocast_dtype))
 
 
 def speed(device: torch.device | None = None, dtype: torch.dtype | None = None) -> float:

@@ -7,6 +7,11 @@ Its turns reach the length limit or repeat and its format breaks, often before t
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from sleuth.scale import Scale
+from sleuth.training.figures import Groups, is_trainable, whole_episodes
+from sleuth.training.policy import Policy
+from sleuth.training.update.gradients import compute_logprobs
+
 WINDOW = 3
 """Steps that are averaged, so that one unlucky batch stops nothing."""
 KL = 1.0
@@ -19,6 +24,9 @@ TRUNCATED = 0.4
 """Largest rise of the share of episodes with a turn that reached a length limit."""
 REPEATED = 0.5
 """Largest rise of the number of searches an episode that repeat an earlier one of it."""
+
+DRIFT_EPISODES = 8
+"""Episodes on which the drift from the first policy is measured."""
 
 Rows = Sequence[Mapping[str, float]]
 
@@ -46,3 +54,23 @@ def fault(rows: Rows) -> str:
 def _mean(rows: Rows, name: str) -> float:
     """Mean over the rows that have a value; 0 without any."""
     return fmean([value for row in rows if (value := row.get(name)) is not None] or [0.0])
+
+
+def drift_of(policy: Policy, groups: Groups, plan: Scale) -> dict[str, float]:
+    """Mean log-ratio of the policy to the one before the first step, on a few sampled episodes."""
+    some = [t for t in whole_episodes(groups) if is_trainable(t)][:DRIFT_EPISODES]
+    now, then = (
+        compute_logprobs(
+            policy,
+            some,
+            temperature=plan.temperature,
+            reference=reference,
+            micro_batch_tokens=plan.micro_batch_tokens,
+        )
+        for reference in (False, True)
+    )
+    # One transfer an episode: reading token by token would wait for a GPU each time.
+    ratios = [
+        ratio for own, other in zip(now, then, strict=True) for ratio in (own - other).double().tolist()
+    ]
+    return {"update/kl_start": fmean(ratios)} if ratios else {}

@@ -13,7 +13,7 @@ from statistics import fmean
 from sleuth.algorithms.base import Algorithm, Companion
 from sleuth.episodes.record import derive_seed
 from sleuth.episodes.world import GREEDY, World
-from sleuth.errors import TrainingError
+from sleuth.errors import ConfigError, TrainingError
 from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_for
 from sleuth.rewards.base import Reward, score_all
 from sleuth.rollouts.run import roll_out
@@ -28,9 +28,10 @@ from sleuth.training.figures import (
     rollout_figures,
     whole_episodes,
 )
-from sleuth.training.guards import WINDOW, fault
+from sleuth.training.guards import WINDOW, drift_of, fault
 from sleuth.training.measured import Measured
 from sleuth.training.order import batch_of, shuffled
+from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.questions import QuestionPool
 from sleuth.training.runs.best import BestCheckpoint
@@ -39,15 +40,12 @@ from sleuth.training.runs.phase import Evaluate, Phase, TrainResult, fingerprint
 from sleuth.training.runs.state import TrainingState
 from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
 from sleuth.training.selection import check_selection
-from sleuth.training.update.gradients import compute_logprobs
 from sleuth.training.update.optimiser import Optimiser, Schedule
 from sleuth.training.update.spend import Arithmetic, spend
-from sleuth.types import Question, Trajectory
+from sleuth.types import Question, Signal, Trajectory
 
 EMPTY_STEPS = 3
 """Steps in a row without one usable episode after which a run stops with an error."""
-DRIFT_EPISODES = 8
-"""Episodes on which the drift from the first policy is measured."""
 KEPT_ROLLOUTS = 16
 """Trajectories of each step that stay in FOLDER/rollouts for a person to read."""
 
@@ -80,8 +78,8 @@ def train(
     with its best weights if there are dev questions. Continues from log.folder if it holds a
     checkpoint. `evaluate` is called every plan.eval_every steps and after the last; its figures
     join that step's row. No step begins that would probably end later than `deadline_s` seconds
-    from now. `stop` is asked often; None means on Ctrl-C or SIGTERM. Raises ConfigError or
-    TrainingError for settings that cannot train and for a folder that belongs to another run.
+    from now. `stop` is asked often; None means on Ctrl-C or SIGTERM. All ranks call this; the first alone calls
+    `evaluate`. Raises ConfigError or TrainingError for settings that cannot train and for another run's folder.
     """
     check_settings(parts, plan)
     dev, questions = divide(parts.questions, plan)
@@ -110,6 +108,7 @@ def check_settings(parts: Parts, plan: Scale) -> None:
     if plan.temperature <= 0:
         raise TrainingError(f"training samples at a temperature above 0, not {plan.temperature}")
     check_selection(plan)
+    ranks.check(plan)
     parts.algorithm.check(plan)
     parts.reward.check(plan)
 
@@ -155,6 +154,8 @@ class _Stage:
         """Make the steps that are left; then load the best weights if there are dev questions."""
         plan, policy, algorithm = self.plan, self.policy, self.parts.algorithm
         self.companion = algorithm.companion(policy, plan)
+        if self.companion and policy.is_sharded:
+            raise ConfigError(f"{type(self.companion).__name__} reads whole weights: set scale.shard=false")
         steps = max(1, plan.steps * algorithm.num_updates)
         optimiser = Optimiser(
             policy.trainable_parameters(),
@@ -174,7 +175,7 @@ class _Stage:
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
         if self.dev and 0 not in self.best.scores:
             self.best.add(0, self._dev_score(), policy)
-        self.rows = [*self.log.rows(self.name)]
+        self.rows = ranks.first(lambda: [*self.log.rows(self.name)])
         result = self.phase.run(self._step, self._after)
         if self.collapse:
             result = replace(result, stopped="collapsed")
@@ -190,21 +191,19 @@ class _Stage:
         started, self.scoring_s = time.monotonic(), 0.0
         groups, played = self._experience(step)
         collected = time.monotonic()
-        self._record(step, groups)
+        ranks.first(lambda: self._record(step, groups))
         self._count_usable(step, groups)
         if step == 1 and self.plan.guards and not self.dev:
             self.best.add(0, reward_figures(groups).get("reward/total", 0.0), self.policy)
         self.parts.world.engine.release()  # free the KV cache before the update
         seed = derive_seed(self.name, self.plan.seed, step)
-        fitted = self.companion.fit(groups, seed) if self.companion else {}
-        signals = self.parts.algorithm.signals(groups, self.companion)
+        fitted, signals = self._credit(groups, seed)
         self.log.activity("updating")
-        other_engine = (
-            self.parts.world.engine.has_own_arithmetic or not played
-        )  # measured by the first weights
+        # Episodes that were not played for this step were measured with the first weights.
+        other_engine = self.parts.world.engine.has_own_arithmetic or not played
         arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens, other_engine)
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
-        drift = self._drift(groups) if self.plan.guards else {}
+        drift = drift_of(self.policy, groups, self.plan) if self.plan.guards else {}
         ended = time.monotonic()
         tokens = sum(t.response_length for t in distinct(groups))
         others = {
@@ -234,9 +233,17 @@ class _Stage:
             figures |= {"dev/em": score, "dev/best_step": float(self.best.step)}
             if self.best.stalled_at() is not None:
                 self.phase.total = step
-        if self.evaluate and (step == self.phase.total or (plan.eval_every and step % plan.eval_every == 0)):
-            figures |= self.evaluate(step)
+        evaluate = self.evaluate
+        if evaluate and (step == self.phase.total or (plan.eval_every and step % plan.eval_every == 0)):
+            figures |= ranks.first(lambda: evaluate(step))
         return figures
+
+    def _credit(self, groups: Groups, seed: int) -> tuple[dict[str, float], list[Signal]]:
+        """Figures of the companion's fit, and the signals. Only the first rank's companion learns."""
+        algorithm, companion = self.parts.algorithm, self.companion
+        if companion is None:
+            return {}, algorithm.signals(groups)
+        return ranks.first(lambda: (companion.fit(groups, seed), algorithm.signals(groups, companion)))
 
     def _experience(self, step: int) -> tuple[Groups, int]:
         """Scored groups of one step, and the number of episodes played for them.
@@ -264,8 +271,17 @@ class _Stage:
         return groups, sum(map(len, groups))
 
     def _play(self, questions: Sequence[Question], step: int) -> Groups:
-        """Scored experience from the present policy; seeds follow from run seed, step, question and sample."""
-        plan = self.plan
+        """Scored experience from the present policy; each rank plays and scores a share of it.
+
+        Seeds follow from run seed, step, question and sample.
+        """
+        parts = ranks.gather(lambda: self._play_share(ranks.share(questions), step))
+        groups = [group for part in parts for group in part]
+        if self.pool:
+            self.pool.add(groups)
+        return groups
+
+    def _play_share(self, questions: Sequence[Question], step: int) -> Groups:
         done = 0
 
         def on_done(_: Trajectory) -> None:
@@ -277,16 +293,14 @@ class _Stage:
         groups = self.parts.algorithm.collect(
             questions,
             self._world(),
-            seed=derive_seed(self.name, plan.seed, step),
-            width=plan.rollout_batch,
+            seed=derive_seed(self.name, self.plan.seed, step),
+            width=self.plan.rollout_batch,
             on_done=on_done,
         )
         self.log.activity("scoring")
         played = time.monotonic()
         groups = self._score(groups)
         self.scoring_s += time.monotonic() - played
-        if self.pool:
-            self.pool.add(groups)
         return groups
 
     def _candidates(self) -> list[Question]:
@@ -298,35 +312,15 @@ class _Stage:
         """Play the candidates before the first step, so that the pool knows which ones teach."""
         started = time.monotonic()
         groups = self._play(pool.questions, 0)
-        self.measured.write([group for group in groups if is_live(group)])
+        ranks.first(lambda: self.measured.write([group for group in groups if is_live(group)]))
         record = {
             "questions": len(groups),
             "episodes": sum(map(len, groups)),
             "live": sum(map(is_live, groups)),
             "seconds": round(time.monotonic() - started, 1),
         }
-        write_json(self.log.folder / "selection.json", record)
+        ranks.first(lambda: write_json(self.log.folder / "selection.json", record))
         self.log.say(f"{self.name}: {record['live']} of {record['questions']} questions have unequal rewards")
-
-    def _drift(self, groups: Groups) -> dict[str, float]:
-        """Mean log-ratio of the policy to the one before the first step, on a few sampled episodes."""
-        some = [t for t in whole_episodes(groups) if is_trainable(t)][:DRIFT_EPISODES]
-        size = self.plan.micro_batch_tokens
-        now, then = (
-            compute_logprobs(
-                self.policy,
-                some,
-                temperature=self.plan.temperature,
-                reference=reference,
-                micro_batch_tokens=size,
-            )
-            for reference in (False, True)
-        )
-        # One transfer an episode: reading token by token would wait for a GPU each time.
-        ratios = [
-            ratio for own, other in zip(now, then, strict=True) for ratio in (own - other).double().tolist()
-        ]
-        return {"update/kl_start": fmean(ratios)} if ratios else {}
 
     def _world(self) -> World:
         """The world with the policy's present weights, at the plan's temperature."""
@@ -367,12 +361,16 @@ class _Stage:
     def _dev_score(self) -> float:
         """Mean exact match of greedy episodes on the dev questions; a fault counts as wrong."""
         self.log.activity("dev questions")
-        world = replace(self._world(), sampling=GREEDY)
-        groups = roll_out(self.dev, world, width=self.plan.rollout_batch)
-        return fmean(
-            exact_match(prediction_of(t), golds_of(t.question), rules_for(t.question.dataset))
-            for (t,) in groups
-        )
+
+        def matches() -> list[float]:
+            world = replace(self._world(), sampling=GREEDY)
+            groups = roll_out(ranks.share(self.dev), world, width=self.plan.rollout_batch)
+            return [
+                exact_match(prediction_of(t), golds_of(t.question), rules_for(t.question.dataset))
+                for (t,) in groups
+            ]
+
+        return fmean(match for part in ranks.gather(matches) for match in part)
 
     def _identity(self) -> dict[str, object]:
         texts = (text for q in self.parts.questions for text in (q.dataset, q.id, q.text))

@@ -1,7 +1,8 @@
 """Policy: the model in training, the reference it must stay near, and how it computes and is saved.
 
-Invariant: `model` is the one module that the engine samples from and the optimiser changes. The
-reference policy is a copy of the trainable weights only. It is exchanged with the live ones during
+Invariant: the engine samples from `model`, and the optimiser changes `trained`. Both are one module,
+except where ranks divide the parameters: then `model` is a whole copy, which is filled after every update.
+The reference policy is a copy of the trainable weights only. It is exchanged with the live ones during
 a forward pass, so that full fine-tuning and LoRA need one mechanism and not a second model.
 """
 
@@ -20,6 +21,8 @@ from sleuth.encoders.loading import quiet
 from sleuth.engines.models import load_model
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.storage import whole_folder
+from sleuth.training.parallel import ranks
+from sleuth.training.parallel.sharding import Sharded, divided_like, empty, exchange, fill, whole
 from sleuth.training.update.forward import Forward
 
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -36,6 +39,7 @@ class Policy:
         lora_rank: int = 0,
         precision: Precision = "auto",
         gradient_checkpointing: bool = False,
+        shard: bool = False,
         seed: int = 0,
     ) -> None:
         """Wrap a loaded model. `lora_rank` > 0 adds adapters to all linear layers and trains only them.
@@ -44,6 +48,7 @@ class Policy:
         first update differ from 1. `seed` fixes the initial weights of the adapters.
         `tokenizer` is the Hugging Face tokenizer that is saved with the model.
         `gradient_checkpointing` computes activations twice in order to hold fewer of them.
+        `shard` divides parameters, gradients and moments among the ranks, if there are several.
         Raises ConfigError for a model with adapters.
         """
         if getattr(model, "peft_config", None):
@@ -58,8 +63,15 @@ class Policy:
             self.model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
         self.device = next(self.model.parameters()).device
         self.autocast_dtype = _autocast_dtype(precision, self.device)
+        self.trained = self.model
+        """The module that the optimiser changes."""
         self.forward = Forward(self.causal_lm, self.autocast_dtype, gradient_checkpointing)
         """How the model is run, with and without gradients."""
+        if shard and ranks.count() > 1:
+            self.forward.make_trials()  # on the plain model, in which passes are nobody else's concern
+            sharded = Sharded(self.model, lambda model: _base(model, lora_rank).get_decoder())
+            self.trained = sharded.model
+            self.forward.use(self.causal_lm, sharded)
         self.reference: dict[str, Tensor] | None = None
         """Trainable weights of the reference policy by name; None until it is frozen."""
 
@@ -72,14 +84,17 @@ class Policy:
     @property
     def causal_lm(self) -> nn.Module:
         """The Hugging Face model itself, without the adapter wrapper (its adapters stay in place)."""
-        if not self.lora_rank:
-            return self.model
-        base: nn.Module = self.model.get_base_model()  # type: ignore[operator]
+        base: nn.Module = _base(self.trained, self.lora_rank)
         return base
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether the parameters are divided among ranks."""
+        return self.trained is not self.model
 
     def trainable(self) -> dict[str, nn.Parameter]:
         """Trainable parameters by name; tied ones once."""
-        return {name: p for name, p in self.model.named_parameters() if p.requires_grad}
+        return {name: p for name, p in self.trained.named_parameters() if p.requires_grad}
 
     def trainable_parameters(self) -> list[nn.Parameter]:
         """Parameters that the optimiser changes."""
@@ -87,13 +102,30 @@ class Policy:
 
     @property
     def version(self) -> int:
-        """A number that every change of a trainable weight increases."""
-        return sum(parameter._version for parameter in self.trainable_parameters())
+        """A number that every change of a trainable weight of `model` increases."""
+        return sum(parameter._version for parameter in self.model.parameters() if parameter.requires_grad)
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """Around an update: if sharded, free the whole copy that the engine samples from, and fill it at the end."""
+        if not self.is_sharded:
+            yield
+            return
+        empty(self.model)
+        try:
+            yield
+        except (RuntimeError, ranks.RankLostError):
+            raise  # other ranks are in the middle of a pass and would not fill theirs
+        except Exception:
+            fill(self.model, self.trained)
+            raise
+        fill(self.model, self.trained)
 
     def merged(self) -> Iterator[tuple[str, Tensor]]:
         """Weights by their names in the plain model, one at a time; adapters are added in."""
-        modules = dict(self.causal_lm.named_modules())
-        for name, parameter in self.causal_lm.named_parameters():
+        plain = _base(self.model, self.lora_rank)
+        modules = dict(plain.named_modules())
+        for name, parameter in plain.named_parameters():
             owner, _, leaf = name.rpartition(".base_layer.")
             if ".lora_" in name:
                 continue
@@ -118,13 +150,19 @@ class Policy:
             self._exchange(self.reference)
 
     def _exchange(self, other: dict[str, Tensor]) -> None:
-        # Pointers only: nothing is copied.
         for name, parameter in self.trainable().items():
-            parameter.data, other[name] = other[name], parameter.data
+            if self.is_sharded:
+                exchange(parameter, other[name])
+            else:  # pointers only: nothing is copied
+                parameter.data, other[name] = other[name], parameter.data
 
     def state(self) -> dict[str, Tensor]:
         """Trainable weights by name, for a checkpoint."""
-        return {name: p.detach() for name, p in self.trainable().items()}
+        return {name: whole(p) for name, p in self.trainable().items()}
+
+    def reference_state(self) -> dict[str, Tensor]:
+        """Reference weights by name, for a checkpoint; empty until they are frozen."""
+        return {name: whole(weights) for name, weights in (self.reference or {}).items()}
 
     def load_state(
         self, weights: Mapping[str, Tensor], reference: Mapping[str, Tensor] | None = None
@@ -138,9 +176,11 @@ class Policy:
             raise TrainingError("the checkpoint holds the weights of another model or another LoRA rank")
         with torch.no_grad():
             for name, parameter in own.items():
-                parameter.copy_(weights[name])
+                parameter.copy_(divided_like(parameter, weights[name]))
+            if self.is_sharded:
+                fill(self.model, self.trained)
         if reference is not None:
-            self.reference = {name: t.to(self.device).clone() for name, t in reference.items()}
+            self.reference = {name: divided_like(own[name], t) for name, t in reference.items()}
 
     def save(self, path: Path) -> None:
         """Write a folder that transformers can load, complete or not at all; adapters are merged in.
@@ -158,6 +198,11 @@ class Policy:
         model.save_pretrained(folder)
         if self.tokenizer is not None:
             self.tokenizer.save_pretrained(folder)
+
+
+def _base(model: Any, lora_rank: int) -> Any:
+    """The Hugging Face model inside its adapter wrapper, if it has one."""
+    return model.get_base_model() if lora_rank else model
 
 
 def _with_adapters(model: nn.Module, rank: int, seed: int) -> nn.Module:

@@ -6,6 +6,7 @@ from pathlib import Path
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_figures, print_json, warn
 from sleuth.cli.runs.evaluating import timestamp
+from sleuth.training.parallel import ranks
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -19,12 +20,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    with ranks.joined():
+        return _train(arguments)
+
+
+def _train(arguments: argparse.Namespace) -> int:
     from sleuth.evaluation.result import load_evaluation
     from sleuth.experiment import Experiment
     from sleuth.recipes import load_recipe, recipe_file
 
     recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
-    folder = arguments.output or Path("runs") / f"{recipe.name.replace('/', '-')}-{timestamp()}"
+    default = Path("runs") / f"{recipe.name.replace('/', '-')}-{timestamp()}"
+    folder = ranks.first(lambda: arguments.output or default)
+    say = warn if ranks.is_first() else (lambda line: None)
     experiment = Experiment(
         recipe,
         folder,
@@ -34,10 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
         settings=tuple(arguments.set),
         tracker=arguments.tracker or "",
         lessons=arguments.demonstrations,
-        say=warn,
+        say=say,
     )
-    warn(f"{recipe.name}, variant {recipe.variant}: {recipe.source or 'of your own'}")
+    say(f"{recipe.name}, variant {recipe.variant}: {recipe.source or 'of your own'}")
     result = experiment.run(evaluate=not arguments.no_eval)
+    if not ranks.is_first():
+        return 0
     if arguments.json:
         print_json(result)
         return 0

@@ -10,6 +10,7 @@ import msgspec
 
 from sleuth.errors import TrainingError
 from sleuth.storage import write_json
+from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.runs.checkpoint import latest_checkpoint, save_checkpoint
 
@@ -44,9 +45,10 @@ class BestCheckpoint:
         """Record a step's score, and its weights if it is the best so far; a resumed run's later scores go."""
         self.scores = {s: other for s, other in self.scores.items() if s < step}
         if score > max(self.scores.values(), default=-1.0):
-            save_checkpoint(self._folder, step, {"policy": policy.state()}, {}, keep=1)
+            weights = {"policy": policy.state()}
+            ranks.first(lambda: save_checkpoint(self._folder, step, weights, {}, keep=1))
         self.scores[step] = score
-        write_json(self._file, sorted(self.scores.items()))
+        ranks.first(lambda: write_json(self._file, sorted(self.scores.items())))
 
     def load(self, policy: Policy) -> None:
         """Give the policy the best weights. Raises TrainingError if they are missing or damaged."""

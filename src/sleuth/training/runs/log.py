@@ -123,6 +123,25 @@ class RunLog:
         self.close()
 
 
+class SilentLog(RunLog):
+    """The log of a rank that writes nothing; it reads what the first rank wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def begin(self, phase: str, total: int, done: int = 0) -> None: ...
+
+    def write(self, step: int, figures: Mapping[str, float]) -> None: ...
+
+    def activity(self, text: str) -> None: ...
+
+    def say(self, line: str) -> None: ...
+
+    def end(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class Terminal:
     """A live bar on a terminal, plain lines elsewhere."""
 

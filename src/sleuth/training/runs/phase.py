@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sleuth.errors import SleuthError
+from sleuth.training.parallel import ranks
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.state import TrainingState
 from sleuth.training.runs.stopping import Budget, Stop
@@ -65,7 +66,7 @@ class Phase:
     def run(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None = None) -> TrainResult:
         """Make the steps that are left; `evaluate` may add figures to a step's row.
 
-        On a SleuthError the last whole step is saved, and the error is raised again.
+        On a SleuthError the last whole step is saved, unless a rank was lost, and the error is raised again.
         """
         self.state.restore(self.log.say)
         self.log.begin(self.name, self.total, self.state.step)
@@ -82,28 +83,33 @@ class Phase:
     def _steps(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None) -> str:
         """Make steps until the end or a reason to stop; returns how it ended."""
         while self.state.step < self.total:
-            if self.stop():
-                return "interrupted"
-            if self.budget.is_spent():
-                return "deadline"
+            if reason := next(filter(None, ranks.gather(self._reason_to_stop)), ""):
+                return reason
             try:
                 self._one(step, evaluate)
             except AbandonedError:
                 self.state.optimiser.zero_grad()
                 return "interrupted"
-            except SleuthError:
-                if not self.state.is_torn:
+            except SleuthError as error:
+                if not self.state.is_torn and not isinstance(error, ranks.RankLostError):
                     self.state.optimiser.zero_grad()
                     self.state.save()
                 raise
             self._save_if_due()
             self.budget.lap()
-        return "interrupted" if self.stop() else "done"
+        return "interrupted" if any(ranks.gather(self.stop)) else "done"
+
+    def _reason_to_stop(self) -> str:
+        if self.stop():
+            return "interrupted"
+        return "deadline" if self.budget.is_spent() else ""
 
     def _save_if_due(self) -> None:
         """Make the scheduled checkpoint, unless short steps would then pay for long saves."""
+        if not self.save_every or self.state.step % self.save_every:
+            return
         began = time.monotonic()
-        if self.save_every and self.state.step % self.save_every == 0 and began >= self.next_save:
+        if ranks.first(lambda: began >= self.next_save):
             self.state.save()
             ended = time.monotonic()
             self.next_save = ended + (ended - began) * (1 / SAVE_SHARE - 1)
@@ -117,7 +123,7 @@ class Phase:
         except AbandonedError:
             pass  # the step is complete; only its evaluation is missing
         finally:
-            self.log.write(self.state.step, self.figures)
+            ranks.first(lambda: self.log.write(self.state.step, self.figures))
 
 
 def fingerprint(parts: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from torch import Tensor
 
 from sleuth.errors import TrainingError
+from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.runs.checkpoint import (
     capture_random,
@@ -65,7 +66,10 @@ class TrainingState:
         self._mark()
 
     def save(self) -> None:
-        """Save the state after the last whole step, unless that is what was saved last."""
+        """Save the state after the last whole step, unless that is what was saved last.
+
+        The first rank writes whole tensors, so that a run may continue on another number of ranks.
+        """
         if self.step == self._saved:
             return
         is_last = self.step == self._total
@@ -78,7 +82,8 @@ class TrainingState:
             "random": self._random,
             "reference": self._save_reference(),
         }
-        save_checkpoint(self._folder, self.step, tensors, scalars, keep=1 if is_last else 2)
+        keep = 1 if is_last else 2
+        ranks.first(lambda: save_checkpoint(self._folder, self.step, tensors, scalars, keep=keep))
         self._saved = self.step
 
     def restore(self, say: Callable[[str], None]) -> None:
@@ -108,11 +113,11 @@ class TrainingState:
 
     def _save_reference(self) -> bool:
         """Save the reference weights once, since they never change; whether there are any."""
-        reference = self.policy.reference
-        if reference is not None and not self._has_saved_reference:
-            save_checkpoint(self._folder / "reference", 0, {"policy": reference}, {})
+        if self.policy.reference is not None and not self._has_saved_reference:
+            reference = {"policy": self.policy.reference_state()}
+            ranks.first(lambda: save_checkpoint(self._folder / "reference", 0, reference, {}))
             self._has_saved_reference = True
-        return reference is not None
+        return self.policy.reference is not None
 
     def _load_reference(self, say: Callable[[str], None]) -> dict[str, Tensor]:
         found = latest_checkpoint(self._folder / "reference", say)

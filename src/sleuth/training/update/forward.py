@@ -8,7 +8,7 @@ once. They are those of plain rows, and no batch's activations outlive its own b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -97,12 +97,23 @@ class Forward:
     ) -> None:
         """`model` is a Hugging Face causal language model, adapters inside it included."""
         self._model = model
+        self._pass: Callable[[Callable[[], Any]], Any] = lambda work: work()
         self._vocabulary: int = self._model.get_input_embeddings().num_embeddings
         self.autocast_dtype = autocast_dtype
         self.gradient_checkpointing = gradient_checkpointing
         self.share_prefix = True
         """Whether rows may share a prefix; changes cost, never gradients."""
+        self.is_sharded = False
+        """Whether all ranks must make the same passes."""
         self.device = next(model.parameters()).device
+
+    def make_trials(self) -> None:
+        """Find out now what is otherwise found out at first use."""
+        _ = self.obstacle, self._has_plain_head
+
+    def use(self, model: Any, sharded: Callable[[Callable[[], Any]], Any]) -> None:
+        """Run `model`, whose parameters ranks divide, from now on; `sharded` runs a pass and gathers them for it."""
+        self._model, self._pass, self.is_sharded = model, sharded, True
 
     @contextmanager
     def arithmetic(self) -> Iterator[None]:
@@ -111,7 +122,8 @@ class Forward:
         self._model.train(self.gradient_checkpointing and torch.is_grad_enabled())
         try:
             with (
-                grouped(self._model.config),
+                # Activations are computed again outside this context, and must then be the same.
+                nullcontext() if self.gradient_checkpointing else grouped(self._model.config),
                 torch.autocast(
                     self.device.type,
                     dtype=self.autocast_dtype or torch.bfloat16,
@@ -151,25 +163,33 @@ class Forward:
 
     def prefix(self, tokens: Sequence[int]) -> Prefix:
         """Compute a prefix as one row, in the graph unless gradients are off."""
-        cache = DynamicCache()
-        ids = torch.tensor([tokens], device=self.device)
-        with self.arithmetic():
+
+        def work() -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+            cache = DynamicCache()
+            ids = torch.tensor([tokens], device=self.device)
             states = self._states(input_ids=ids, past_key_values=cache, use_cache=True)
-        return Prefix(len(tokens), states[0, -1], [(layer.keys, layer.values) for layer in cache.layers])
+            return states[0, -1], [(layer.keys, layer.values) for layer in cache.layers]
+
+        with self.arithmetic():
+            return Prefix(len(tokens), *self._pass(work))
 
     def tokens(self, rows: Sequence[Row], prefix: Prefix | None, temperature: float) -> TokenFigures:
         """log π and entropy of the policy tokens of rows that passed `check`; see TokenFigures."""
+        with self.arithmetic():
+            figures: TokenFigures = self._pass(partial(self._tokens, rows, prefix, temperature))
+        return figures
+
+    def _tokens(self, rows: Sequence[Row], prefix: Prefix | None, temperature: float) -> TokenFigures:
         start = prefix.length if prefix else 0
         device = self.device
-        with self.arithmetic():
-            states_N_S_D = self._suffix_states([item.tokens[start:-1] for item in rows], prefix)
-            # State s of a row predicts the token s + 1 places after the prefix; s places after it
-            # if the prefix's last state comes first.
-            offset = start if prefix else 1
-            row_M = torch.tensor([n for n, item in enumerate(rows) for _ in item.targets], device=device)
-            column_M = torch.tensor([t - offset for item in rows for t in item.targets], device=device)
-            targets_M = torch.tensor([item.tokens[t] for item in rows for t in item.targets], device=device)
-            return self._score(states_N_S_D[row_M, column_M], targets_M, temperature)
+        states_N_S_D = self._suffix_states([item.tokens[start:-1] for item in rows], prefix)
+        # State s of a row predicts the token s + 1 places after the prefix; s places after it
+        # if the prefix's last state comes first.
+        offset = start if prefix else 1
+        row_M = torch.tensor([n for n, item in enumerate(rows) for _ in item.targets], device=device)
+        column_M = torch.tensor([t - offset for item in rows for t in item.targets], device=device)
+        targets_M = torch.tensor([item.tokens[t] for item in rows for t in item.targets], device=device)
+        return self._score(states_N_S_D[row_M, column_M], targets_M, temperature)
 
     def _states(self, **inputs: Any) -> Tensor:
         """Final hidden states [N, S, D]; whole logits [N, S, V] where the output layer is more than a matrix."""
@@ -204,7 +224,8 @@ class Forward:
     def _suffix_states(self, suffixes: Sequence[Sequence[int]], prefix: Prefix | None) -> Tensor:
         """States [N, S, D] of right-padded rows; with a prefix, its last state comes first."""
         device = self.device
-        width = max(len(s) for s in suffixes)
+        # Sharded layers must run on every rank, even where the prefix's last state is all that is needed.
+        width = max(int(self.is_sharded), *(len(s) for s in suffixes))
         # Padding comes last and attention looks back only, so that no mask is needed for it.
         ids = torch.tensor([[*s, *[0] * (width - len(s))] for s in suffixes], dtype=torch.long, device=device)
         if prefix is None:

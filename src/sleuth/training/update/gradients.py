@@ -1,6 +1,6 @@
 """The update: log-probabilities and gradients of trajectories, each shared prefix computed once.
 
-How the work is arranged (shared prefixes, micro-batches) changes cost, never gradients.
+How the work is arranged (shared prefixes, micro-batches, ranks) changes cost, never gradients.
 """
 
 import math
@@ -15,9 +15,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sleuth.algorithms.base import Algorithm, Loss, TokenBatch
 from sleuth.errors import TrainingError
+from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.update.forward import Forward, TokenFigures
-from sleuth.training.update.layout import Bundle, Row, plan, rows_of
+from sleuth.training.update.layout import FILLER, Bundle, Row, Shape, aligned, plan, rows_of, shape_of
 from sleuth.types import Signal, Trajectory
 
 
@@ -64,17 +65,22 @@ def compute_logprobs(
     log-probabilities are recorded. Raises TrainingError for a trajectory that cannot be computed.
     """
     forward = policy.forward
-    found = [torch.zeros(t.response_length, device=policy.device) for t in trajectories]
-    bundles = _plan(forward, dict(enumerate(trajectories)), micro_batch_tokens)
+    own = _own(dict(enumerate(trajectories)))
+    found = {i: torch.zeros(t.response_length, device=policy.device) for i, t in own.items()}
+    bundles = _plan(forward, own, micro_batch_tokens)
     with policy.as_reference() if reference else nullcontext(), torch.no_grad():
         for bundle in bundles:
-            prefix = forward.prefix(_prefix_tokens(bundle)) if bundle.prefix else None
+            prefix = forward.prefix(bundle.common) if bundle.prefix else None
             for batch in bundle.batches:
                 logprobs_M = forward.tokens(batch, prefix, temperature).logprobs_M
                 sizes = [len(item.targets) for item in batch]
                 for item, logprobs in zip(batch, torch.split(logprobs_M, sizes), strict=True):
-                    found[item.index][item.first : item.first + len(logprobs)] = logprobs
-    return found
+                    if item.index != FILLER:
+                        found[item.index][item.first : item.first + len(logprobs)] = logprobs
+    if ranks.count() > 1:
+        parts = ranks.gather(lambda: {i: logprobs.cpu() for i, logprobs in found.items()})
+        found = {i: logprobs.to(policy.device) for part in parts for i, logprobs in part.items()}
+    return [found[i] for i in range(len(trajectories))]
 
 
 def sampled_logprobs(signals: Sequence[Signal]) -> list[Tensor]:
@@ -102,8 +108,9 @@ def accumulate_gradients(
     ref_logprobs: Sequence[Tensor] | None = None,
     engine_logprobs: Sequence[Tensor] | None = None,
 ) -> UpdateFigures:
-    """Add the gradient of the algorithm's loss over all signals to the parameters' .grad.
+    """Add the gradient of the algorithm's loss over all signals to the parameters' .grad, which must be None.
 
+    Every rank has all signals, computes its part of them, and gets the whole gradient.
     Signals that the algorithm calls idle are not computed, but count in its normaliser.
     `old_logprobs` and `ref_logprobs` are the results of compute_logprobs for the signals'
     trajectories, `engine_logprobs` those of sampled_logprobs. Raises TrainingError where lengths disagree or nothing can be computed.
@@ -117,27 +124,54 @@ def accumulate_gradients(
         if signal.weights and not algorithm.is_idle(signal)
     }
     sums: dict[str, float] = defaultdict(float)
-    for bundle in _plan(forward, busy, micro_batch_tokens):
+    for bundle in _plan(forward, _own(busy), micro_batch_tokens):
         rows = sum(map(len, bundle.batches))
         _add(sums, {"tokens": bundle.num_tokens, "rows": rows, "shared": rows if bundle.prefix else 0})
-        prefix = forward.prefix(_prefix_tokens(bundle)) if bundle.prefix else None
+        prefix = forward.prefix(bundle.common) if bundle.prefix else None
         leaves = prefix.leaves() if prefix else None
         for batch in bundle.batches:
             figures = forward.tokens(batch, leaves, temperature)
+            if batch[0].index == FILLER:
+                (0.0 * figures.logprobs_M.sum()).backward()  # type: ignore[no-untyped-call]
+                continue
             tokens = _token_batch(figures, batch, signals, old_logprobs, ref_logprobs, engine_logprobs)
             loss = algorithm.loss(tokens, normaliser)
             loss.value.backward()  # type: ignore[no-untyped-call]
             _add(sums, _sums(tokens, loss))
         if prefix and leaves:
             prefix.backward(leaves)
-    return _figures(sums)
+    if not policy.is_sharded:
+        ranks.sum_gradients(policy.trainable_parameters())
+    total: dict[str, float] = defaultdict(float)
+    for part in ranks.gather(lambda: sums):
+        _add(total, part)
+    return _figures(total)
+
+
+def _own(trajectories: Mapping[int, Trajectory]) -> dict[int, Trajectory]:
+    """This rank's part, of about as many tokens as the others': a question's stay together for their shared prefix."""
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i, trajectory in trajectories.items():
+        groups[trajectory.question.dataset, trajectory.question.id].append(i)
+    places = list(groups.values())
+    mine = ranks.lightest([sum(len(trajectories[i].tokens) for i in group) for group in places])
+    return {i: trajectories[i] for i in sorted(i for place in mine for i in places[place])}
 
 
 def _plan(forward: Forward, trajectories: Mapping[int, Trajectory], micro_batch_tokens: int) -> list[Bundle]:
-    rows = [row for i, trajectory in trajectories.items() for row in rows_of(i, trajectory)]
-    for item in rows:
-        forward.check(item, trajectories[item.index].question.id)
-    return plan(rows, micro_batch_tokens, share_prefix=forward.share_prefix and not forward.obstacle)
+    """Bundles of one rank's part; if sharded, with as many passes as every other rank makes."""
+    bundles: list[Bundle] = []
+
+    def arrange() -> Shape:
+        rows = [row for i, trajectory in trajectories.items() for row in rows_of(i, trajectory)]
+        for item in rows:
+            forward.check(item, trajectories[item.index].question.id)
+        share_prefix = forward.share_prefix and not forward.obstacle
+        bundles.extend(plan(rows, micro_batch_tokens, share_prefix=share_prefix))
+        return shape_of(bundles)
+
+    shapes = ranks.gather(arrange)
+    return aligned(bundles, shapes) if forward.is_sharded else bundles
 
 
 def _check_lengths(signals: Sequence[Signal], *logprobs: Sequence[Tensor] | None) -> None:
@@ -149,10 +183,6 @@ def _check_lengths(signals: Sequence[Signal], *logprobs: Sequence[Tensor] | None
                 f"question {signal.trajectory.question.id!r}: {found} weights and log-probabilities "
                 f"for {length} policy tokens"
             )
-
-
-def _prefix_tokens(bundle: Bundle) -> Sequence[int]:
-    return bundle.batches[0][0].tokens[: bundle.prefix]
 
 
 def _token_batch(

@@ -7,7 +7,7 @@ Invariant: every row is in exactly one batch, and no policy token lies in a shar
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from sleuth.types import Trajectory
 
 SHORTEST_PREFIX = 8
 """Tokens; a shorter common beginning is not worth a forward pass of its own."""
+
+
+FILLER = -1
+"""Index of a row that belongs to no trajectory: its pass is made because other ranks make one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,16 @@ class Bundle:
     def num_tokens(self) -> int:
         """Tokens that go through the model, padding included."""
         return self.prefix + sum(len(b) * (_longest(b) - self.prefix) for b in self.batches)
+
+    @property
+    def common(self) -> tuple[int, ...]:
+        """Tokens of the prefix."""
+        return self.batches[0][0].tokens[: self.prefix]
+
+    def with_batches(self, count: int) -> "Bundle":
+        """This bundle with fillers up to `count` batches."""
+        filler = Row(FILLER, (*self.common, 0, 0), (self.prefix + 1,))
+        return Bundle(self.prefix, (*self.batches, *[(filler,)] * (count - len(self.batches))))
 
 
 def rows_of(index: int, trajectory: Trajectory) -> list[Row]:
@@ -82,6 +96,27 @@ def plan(rows: Sequence[Row], max_tokens: int, *, share_prefix: bool = True) -> 
     alone = [ordered[low] for low, high, prefix in parts if not prefix]
     bundles = [_bundle(prefix, ordered[low:high], max_tokens) for low, high, prefix in parts if prefix]
     return [*bundles, _bundle(0, alone, max_tokens)] if alone else bundles
+
+
+Shape = tuple[list[int], list[int]]
+"""Batches of each bundle with a prefix, and of each without."""
+
+
+def shape_of(bundles: Sequence[Bundle]) -> Shape:
+    """Shape of a plan, by which ranks agree on the passes that all of them make."""
+    counts = [[len(b.batches) for b in bundles if bool(b.prefix) is shares] for shares in (True, False)]
+    return counts[0], counts[1]
+
+
+def aligned(bundles: Sequence[Bundle], shapes: Sequence[Shape]) -> list[Bundle]:
+    """The plan of one rank with fillers, so that it has the passes of every other rank's plan too."""
+    found: list[Bundle] = []
+    for kind, shares in enumerate((True, False)):
+        own = iter([bundle for bundle in bundles if bool(bundle.prefix) is shares])
+        empty = Bundle(int(shares), ((Row(FILLER, (0,) * (2 + shares), (1 + shares,)),),))
+        for counts in zip_longest(*(shape[kind] for shape in shapes), fillvalue=0):
+            found.append(next(own, empty).with_batches(max(counts)))
+    return found
 
 
 _Part = tuple[int, int, int]

@@ -15,6 +15,7 @@ from torch.nn import Parameter
 
 from sleuth.checked import Checked, Fraction, NonNegativeFloat, Positive
 from sleuth.errors import TrainingError
+from sleuth.training.parallel.sharding import divided_like, plain, whole
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
@@ -87,7 +88,7 @@ class Optimiser:
         lr = self.schedule.at(self.updates)
         self.updates += 1
         limit = self.max_grad_norm or math.inf
-        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
+        norm = float(plain(torch.nn.utils.clip_grad_norm_(self.parameters, limit)))
         made = math.isfinite(norm)
         if made:
             for group in self._adamw.param_groups:
@@ -105,7 +106,7 @@ class Optimiser:
     def state(self) -> tuple[dict[str, Tensor], dict[str, int]]:
         """Moments by "position.name", and the number of updates: everything an exact resume needs."""
         moments = {
-            f"{i}.{name}": self._adamw.state[parameter][name]
+            f"{i}.{name}": whole(self._adamw.state[parameter][name])
             for i, parameter in enumerate(self.parameters)
             if parameter in self._adamw.state
             for name in _MOMENTS
@@ -123,6 +124,7 @@ class Optimiser:
                 raise TrainingError(f"the optimiser state of parameter {i} belongs to another model")
             # Copies: the optimiser writes in place, and the caller's tensors may be a mapped file.
             self._adamw.state[parameter] = {
-                name: value.to(parameter.device, copy=True) for name, value in found.items()
+                name: divided_like(parameter, value) if value.ndim else value.to(parameter.device, copy=True)
+                for name, value in found.items()
             }
         self.updates = counters["updates"]

@@ -8,6 +8,7 @@ from statistics import fmean
 from torch import Tensor
 
 from sleuth.algorithms.base import Algorithm
+from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.runs.phase import Phase
 from sleuth.training.update.gradients import (
@@ -50,6 +51,18 @@ def spend(
         log.say(f"step {step}: no update: {reason}")
         optimiser.pass_over(algorithm.num_updates)
         return {"update/made": 0.0, "update/dropped": 0.0}
+    with policy.updating():
+        return _spend(policy, algorithm, algorithm.batches(signals, seed), phase, arithmetic)
+
+
+def _spend(
+    policy: Policy,
+    algorithm: Algorithm,
+    batches: Sequence[Sequence[Signal]],
+    phase: Phase,
+    arithmetic: Arithmetic,
+) -> dict[str, float]:
+    log, optimiser, step = phase.log, phase.state.optimiser, phase.state.step + 1
     started = time.monotonic()
     settings = {"temperature": arithmetic.temperature, "micro_batch_tokens": arithmetic.micro_batch_tokens}
 
@@ -57,7 +70,6 @@ def spend(
         trajectories = [signal.trajectory for signal in batch]
         return compute_logprobs(policy, trajectories, reference=reference, **settings)  # type: ignore[arg-type]
 
-    batches = algorithm.batches(signals, seed)
     # Old log-probabilities come from the trainer's arithmetic: an engine's differ in the last digits,
     # and the ratio of the first update would not be 1.
     old = [logprobs(batch) if algorithm.num_updates > 1 else None for batch in batches]
@@ -85,7 +97,7 @@ def spend(
                 )
             )
             if number == place == 0:
-                phase.check()
+                ranks.gather(phase.check)
             applied.append(optimiser.step())
             if not applied[-1].made:
                 log.say(f"step {step}: update dropped: the norm of its gradient is {applied[-1].grad_norm}")
