@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 from typing import Self
 
-from sleuth.citations import Citation, Cited, cite
+from sleuth.citations import Citation, Cited, bare_answer, cite
 from sleuth.engines import open_engine
 from sleuth.engines.base import Engine, Sampling
 from sleuth.engines.scripted import ByteTokenizer
@@ -28,7 +28,7 @@ from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.run import roll_out
 from sleuth.text import contains, normalise
-from sleuth.types import Hit, Passage, Question, Trajectory
+from sleuth.types import Exchange, Hit, Passage, Question, Trajectory
 
 BYTES_A_TOKEN = 4
 """Bytes of English text for each token, about."""
@@ -45,6 +45,11 @@ class Reply:
     def answer(self) -> str | None:
         """The final answer, or None if the agent ended without one."""
         return self.trajectory.answer
+
+    @property
+    def exchange(self) -> Exchange:
+        """Question and answer, for the history of the next question."""
+        return Exchange(self.trajectory.question.text, bare_answer(self.cited.text))
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -109,29 +114,41 @@ class Agent:
         retriever.open()  # reports a missing or damaged index before a model is loaded
         return cls(recipe, open_engine(model or recipe.scale.model), retriever, judge or LexicalJudge())
 
-    def ask(self, question: str, passages: Sequence[Passage] = ()) -> Reply:
+    def ask(
+        self, question: str, passages: Sequence[Passage] = (), *, history: Sequence[Exchange] = ()
+    ) -> Reply:
         """Answer one question greedily; `passages` come with it, for recipes that read given ones.
 
-        Raises DataError if the question is empty, TooLongError if it does not fit the model,
-        RetrievalError if the recipe reads given passages and there are none.
+        `history` is what was asked before: `Reply.exchange` of earlier replies, the oldest first. Raises DataError
+        if the question is empty, TooLongError if it does not fit the model, RetrievalError if the recipe reads given
+        passages and there are none.
         """
-        return self.ask_all([question], passages)[0]
+        return self._play([asked(question, passages, history)])[0]
 
     def ask_all(self, questions: Sequence[str], passages: Sequence[Passage] = ()) -> list[Reply]:
         """Answer several questions side by side, all with the same given passages."""
-        named = [asked(text, passages, i) for i, text in enumerate(questions)]
-        groups = roll_out(named, self.world())
+        named = [asked(text, passages) for text in questions]
+        return self._play([replace(question, id=f"ask-{i}") for i, question in enumerate(named)])
+
+    def _play(self, questions: Sequence[Question]) -> list[Reply]:
+        groups = roll_out(questions, self.world())
         return [Reply(_served(trajectory), cite(trajectory, self.judge)) for (trajectory,) in groups]
 
     async def stream(
-        self, question: str, passages: Sequence[Passage] = (), *, sampling: Sampling = GREEDY, seed: int = 0
+        self,
+        question: str,
+        passages: Sequence[Passage] = (),
+        *,
+        history: Sequence[Exchange] = (),
+        sampling: Sampling = GREEDY,
+        seed: int = 0,
     ) -> AsyncGenerator[Event | Reply, None]:
-        """The events of one episode as they happen, and the Reply as the last. Raises what `ask` raises.
+        """The events of one episode as they happen, and the Reply as the last. See `ask`.
 
         Closing the iterator ends the episode and frees its place in the engine's batch.
         """
         world = replace(self.world(), sampling=sampling)
-        record = world.record(asked(question, passages), seed=seed)
+        record = world.record(asked(question, passages, history), seed=seed)
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         record.watch = events.put_nowait
         playing = asyncio.ensure_future(self._reply(world, record))
@@ -160,11 +177,13 @@ class Agent:
         return Reply(trajectory, await asyncio.to_thread(cite, trajectory, self.judge))
 
 
-def asked(text: str, passages: Sequence[Passage] = (), number: int = 0) -> Question:
-    """A question of which only its text and the passages given with it are known. DataError if it is empty."""
+def asked(text: str, passages: Sequence[Passage] = (), history: Sequence[Exchange] = ()) -> Question:
+    """A question of which only its text and what is given with it are known. DataError if it is empty."""
     if not text.strip():
         raise DataError("the question is empty")
-    return Question(f"ask-{number}", text.strip(), (), tuple(passages))
+    return Question(
+        "ask-0", text.strip(), (), tuple(passages), history=tuple(Exchange(*turn) for turn in history)
+    )
 
 
 def _served(trajectory: Trajectory) -> Trajectory:

@@ -82,6 +82,12 @@ class Cited:
         return "\n\n".join([*lines, UNSUPPORTED] if self.status == "unsupported" else lines)
 
 
+def bare_answer(text: str) -> str:
+    """The answer in a text that `Cited.text` wrote: without numbers and verdict; "" if it says that none was found."""
+    answer = _MARK.sub("", text.removesuffix(f"\n\n{UNSUPPORTED}")).strip()
+    return "" if answer == NOT_FOUND else answer
+
+
 @dataclass(frozen=True, slots=True)
 class _Quote:
     """The sentence of a passage that is nearest to a claim."""

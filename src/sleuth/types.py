@@ -8,7 +8,7 @@ whose author is "policy". A mask is never stored next to tokens, so that it cann
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 Author = Literal["prompt", "policy", "world"]
 """Author of a segment: the instructions, the model being trained, or the environment."""
@@ -52,6 +52,14 @@ class Hop:
     """The thing that is searched, as a noun phrase: "the country whose capital is Paris"."""
 
 
+class Exchange(NamedTuple):
+    """An earlier question of a conversation and its final answer."""
+
+    question: str
+    answer: str = ""
+    """"" if there was none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question with everything known about its right answer."""
@@ -72,6 +80,8 @@ class Question:
     dataset: str = ""
     rejected: tuple[str, ...] = ()
     """Answers that a person marked as wrong, for preference pairs."""
+    history: tuple[Exchange, ...] = ()
+    """Earlier exchanges of the same conversation, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rewards.answer import AnswerOrEvidenceReward
-from sleuth.types import Passage, Question, Trajectory
+from sleuth.types import Exchange, Passage, Question, Trajectory
 from support.episodes import run_episodes
 from support.fixed_retriever import Shown
 
@@ -31,10 +31,10 @@ ATTACKS = [
 ]
 
 
-def attacked(title: str, text: str, question: str = "Capital?") -> Trajectory:
+def attacked(title: str, text: str, question: str = "Capital?", *history: Exchange) -> Trajectory:
     script = ["<search>capital</search>", "<evaluate>nothing</evaluate><answer>Rome</answer>"]
     ((trajectory,),) = run_episodes(
-        [Question("q", question, ("Paris",))],
+        [Question("q", question, ("Paris",), history=history)],
         protocol=PROTOCOL,
         engine=ScriptedEngine(script),
         retriever=Shown((Passage("evil", title, text),)),
@@ -74,6 +74,29 @@ pieces = st.lists(st.sampled_from([*PIECES, " ", "\n", "\u200b", "Doc 2(Title:"]
 @given(pieces, st.text(max_size=30), pieces)
 def test_no_mixture_acts(left: str, middle: str, right: str):
     assert_harmless(attacked(left + right, left + middle + right))
+
+
+def assert_inert(trajectory: Trajectory) -> None:
+    """The prompt has the text of the conversation, and nothing in it that acts."""
+    assert_harmless(trajectory)
+    prompt = trajectory.segments[0]
+    assert not re.search(r"<\s*[/|!?]?\s*[^\W\d]", prompt.text), (
+        "an earlier exchange holds something like a tag"
+    )
+    assert sum(token >= 256 for token in prompt.tokens) == 3, "a control token came from an earlier exchange"
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=range(len(ATTACKS)))
+def test_earlier_exchanges_cannot_act(attack: str):
+    assert_inert(attacked("t", "x", "Capital?", Exchange(attack, "x"), Exchange("x", attack)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(pieces, st.text(max_size=30), pieces)
+def test_no_mixture_of_earlier_exchanges_acts(left: str, middle: str, right: str):
+    assert_inert(
+        attacked("t", "x", "Capital?", Exchange(left + middle, right), Exchange(right, middle + left))
+    )
 
 
 def test_byte_tokenizer_never_makes_control_ids_from_text():

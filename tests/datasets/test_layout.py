@@ -10,7 +10,7 @@ from sleuth.datasets import DATASETS, load_questions
 from sleuth.datasets.benchmarks import HotpotQAReader, OwnReader
 from sleuth.datasets.layout import passage_id, table
 from sleuth.fields import FieldError
-from sleuth.types import Hop, Passage, Question
+from sleuth.types import Exchange, Hop, Passage, Question
 
 MINIMAL = {"id": "q1", "question": "Where is Pell?", "answers": ["Ostria"]}
 PASSAGE = [{"id": "a", "text": "x"}]
@@ -33,11 +33,13 @@ def test_the_smallest_and_a_complete_record():
         hops=[hop],
         kind="simple",
         dataset="mine",
+        history=[["Who owns it?", "Ann"], ["Why?", ""]],
     )
     assert question.passages == (Passage("p1", "Pell", "Pell is in Ostria."), Passage("2", "", "No title."))
     assert question.gold_ids == ("p1",)
     assert question.hops == (Hop("Pell", "p1", "Ostria", "the place of Pell"),)
     assert (question.kind, question.dataset) == ("simple", "mine")
+    assert question.history == (Exchange("Who owns it?", "Ann"), Exchange("Why?"))
 
 
 def test_gold_is_derived_from_marked_paragraphs():
@@ -105,6 +107,9 @@ def test_special_values():
         ({"decomposition": 3}, "decomposition", "must be a list"),
         ({"evidences": [["a", "b"]]}, "evidences[0]", "must have 3 parts"),
         ({"kind": 3}, "kind", "must be text"),
+        ({"history": 3}, "history", "must be a list"),
+        ({"history": [["q"]]}, "history[0]", "must have 2 parts"),
+        ({"history": [["", "a"]]}, "history", "empty"),
     ],
 )
 def test_a_bad_field_is_named(changes: dict[str, Any], field: str, reason: str):

@@ -162,3 +162,30 @@ def test_a_token_is_asked_for_once(page: Any, serve: Serve):
     page.get_by_label("Your question").fill(QUESTION)
     page.keyboard.press("Enter")
     page.locator(".claim").wait_for()
+
+
+def test_a_follow_up_is_sent_with_its_conversation_and_a_new_one_without(page: Any, serve: Serve):
+    sent: list[Any] = []
+    page.on("request", lambda each: sent.append(each.post_data_json) if each.method == "POST" else None)
+    ask(page, serve({"contracts": agent_that(), "other": agent_that()}).url)
+    page.get_by_text("Supported by the documents").first.wait_for()
+    page.get_by_label("Method").select_option("other")
+    page.get_by_label("Your question").fill("And when?")
+    page.keyboard.press("Enter")
+    page.get_by_role("group").filter(has_text="And when?").locator(".claim").wait_for()
+    assert page.get_by_role("heading", name=QUESTION).is_visible()
+    assert page.locator("details.round[open]").count() == 1
+    assert violations(page) == []
+    look(page, "conversation")
+    page.get_by_role("button", name="New conversation").click()
+    assert page.locator(".claim").count() == 0
+    page.get_by_label("Your question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.locator(".claim").wait_for()
+    turns = [
+        {"role": "user", "content": QUESTION},
+        {"role": "assistant", "content": "Ann Bell [1]"},
+        {"role": "user", "content": "And when?"},
+    ]
+    assert [each["input"] for each in sent] == [QUESTION, turns, QUESTION]
+    assert page.faults == []

@@ -1,6 +1,6 @@
 """Layout: the names under which a record keeps the parts of a question, and the function that reads them.
 
-Sleuth's own layout is `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?, rejected?`.
+Sleuth's own layout is `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?, rejected?, history?`.
 Published benchmarks differ from it mostly in names. Where a record has paragraphs that are marked as
 supporting, but no gold ids or hops, these are derived.
 """
@@ -27,7 +27,7 @@ from sleuth.fields import (
     text_in,
     texts,
 )  # fmt: skip
-from sleuth.types import Hop, Passage, Question
+from sleuth.types import Exchange, Hop, Passage, Question
 
 _PLAIN_ANSWERS = ("answers", "answer", "Answer")
 """Names under which a text is an answer itself; elsewhere it must be a JSON list."""
@@ -84,8 +84,18 @@ def read_question(record: Mapping[str, Any], layout: Layout, dataset: str) -> Qu
         kind=optional_text(record, *layout.kind),
         dataset=dataset,
         rejected=texts(record.get("rejected") or [], "rejected"),
+        history=_history(record),
     )
     return replace(question, hops=_hops(record, layout, question, paragraphs)) if answerable else question
+
+
+def _history(record: Mapping[str, Any]) -> tuple[Exchange, ...]:
+    """Earlier questions with their answers, which may be empty."""
+    rows = table(record.get("history") or [], "history", (("question",), ("answer",)))
+    return tuple(
+        Exchange(as_text(asked, "history"), optional_text({"history": answer}, "history"))
+        for asked, answer in rows
+    )
 
 
 def short_hash(*parts: str) -> str:

@@ -51,7 +51,7 @@ class AgentProtocol(Checked, ABC):
     async def play(self, record: Record) -> None:
         """Play an episode to its end, or continue one that a fork has begun."""
         if record.is_new:
-            hits = await record.search(record.question.text) if self.retrieves_first else []
+            hits = await record.search_question() if self.retrieves_first else []
             record.prompt(hits, lambda shown: self.prompt(record.question, shown))
         while record.is_open:
             await record.sample(self.stops)

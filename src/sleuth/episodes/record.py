@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from sleuth.engines.base import Completion, Engine, Message, Request, Sampling
+from sleuth.episodes.conversation import first_queries, interleaved
 from sleuth.episodes.events import Found, Searching, Watch, Writing, Written, ignore
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.passages import neutral_hit
@@ -44,7 +45,7 @@ class Record:
     """The mutable state of one episode, extended by its two awaited calls, `sample` and `search`."""
 
     question: Question
-    """With neutralised text; `source` keeps the original."""
+    """With neutralised text, after the earlier exchanges of its conversation; `source` keeps the original."""
     source: Question
     sample_number: int
     seed: int
@@ -119,6 +120,14 @@ class Record:
         hits = await (retriever or self.retriever).find(query, self.limits.top_k)
         self.watch(Found(query, tuple(hits)))
         return hits
+
+    async def search_question(self, retriever: Retriever | None = None) -> list[Hit]:
+        """Passages for the question itself; for a follow-up of several searches, see first_queries."""
+        queries = first_queries(self.source)
+        if len(queries) == 1:
+            return await self.search(queries[0], retriever)
+        found = await asyncio.gather(*(self.search(query, retriever) for query in queries))
+        return interleaved(found, self.limits.top_k)
 
     def prompt(self, hits: Sequence[Hit], write: PromptWriter) -> None:
         """Open a context, dropping passages from the end until a whole turn fits after it.

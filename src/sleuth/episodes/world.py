@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sleuth.engines.base import Engine, Sampling
+from sleuth.episodes.conversation import in_context
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.protocol import AgentProtocol
 from sleuth.episodes.record import Record, derive_seed
 from sleuth.errors import RetrievalError, RolloutError
 from sleuth.retrievers.base import Retriever
-from sleuth.text import neutralise
 from sleuth.types import Question, Trajectory
 
 GREEDY = Sampling(temperature=0.0)
@@ -33,14 +33,15 @@ class World:
 
     def record(self, question: Question, sample: int = 0, seed: int = 0) -> Record:
         """An empty record of one episode. Its samples depend on `seed`, the question and `sample` alone."""
+        limits = self.limits.within(self.engine.context_length)
         return Record(
-            question=replace(question, text=neutralise(question.text).strip()),
+            question=replace(question, text=in_context(question, self.engine.tokenizer, limits)),
             source=question,
             sample_number=sample,
             seed=derive_seed(seed, question.dataset, question.id, sample),
             engine=self.engine,
             retriever=self.retriever.for_question(question),
-            limits=self.limits.within(self.engine.context_length),
+            limits=limits,
             sampling=self.sampling,
             tags=self.protocol.tags,
             forgives=bool(self.protocol.invalid_message),

@@ -91,7 +91,7 @@ async def _episode(row: TranscriptRow, world: World) -> Trajectory:
     protocol, question = world.protocol, row.asked
     record = world.record(question)
     shown = InOrder(question.passages) if question.passages else None
-    hits = await record.search(record.question.text, shown) if protocol.retrieves_first else []
+    hits = await record.search_question(shown) if protocol.retrieves_first else []
     record.prompt(hits, lambda fit: protocol.prompt(record.question, fit))
     pieces = [(by, protocol.adapt(text) if by == "model" else text) for by, text in row.pieces]
     read = read_transcript(protocol, question, pieces)

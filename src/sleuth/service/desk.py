@@ -119,7 +119,9 @@ class Desk:
 
     async def _counted(self, agent: Agent, request: Asked) -> AsyncGenerator[Event | Reply, None]:
         name, began, is_silent = request.model, time.perf_counter(), True
-        stream = agent.stream(request.question, sampling=request.sampling, seed=request.draw)
+        stream = agent.stream(
+            request.question, history=request.history, sampling=request.sampling, seed=request.draw
+        )
         with Trace(name, agent.engine.name) as trace:
             async with aclosing(stream) as events:
                 async for event in events:

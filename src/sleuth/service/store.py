@@ -7,7 +7,7 @@ verdict a line, of which the last on an episode counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -79,18 +79,23 @@ def questions(folder: Path) -> Iterator[dict[str, Any]]:
 
     Other answers to the same question that got a thumb down are its rejected answers.
     """
-    wrong: dict[str, dict[str, str]] = {}
+    wrong: dict[Hashable, dict[str, str]] = {}
     for trajectory, feedback in judged(folder):
         if feedback.thumb == "down" and trajectory.answer:
-            answers = wrong.setdefault(normalise(trajectory.question.text), {})
+            answers = wrong.setdefault(_asked(trajectory), {})
             answers.setdefault(normalise(trajectory.answer), trajectory.answer)
     for trajectory, feedback in judged(folder):
         answer = feedback.correction.strip() or (trajectory.answer if feedback.thumb == "up" else "")
         refused = trajectory.ending == "refused" and feedback.thumb == "up"
         if answer or refused:
-            others = wrong.get(normalise(trajectory.question.text), {})
+            others = wrong.get(_asked(trajectory), {})
             rejected = [text for key, text in others.items() if key != normalise(answer or "")]
             yield _row(trajectory, answer or "") | {"rejected": rejected}
+
+
+def _asked(trajectory: Trajectory) -> Hashable:
+    """Equal for episodes of the same question in the same conversation."""
+    return normalise(trajectory.question.text), trajectory.question.history
 
 
 def _row(trajectory: Trajectory, answer: str) -> dict[str, Any]:
@@ -109,4 +114,6 @@ def _row(trajectory: Trajectory, answer: str) -> dict[str, Any]:
         "question": question.text,
         "answers": [answer] if answer else [],
     }
+    if question.history:
+        row |= {"history": question.history}
     return row | {"answerable": bool(answer), "gold_ids": list(hops), "hops": list(hops.values())[:1]}

@@ -8,8 +8,10 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
+from sleuth.citations import bare_answer
 from sleuth.engines.base import Sampling
 from sleuth.serving.replies import RequestError
+from sleuth.types import Exchange
 
 MOST_CHARACTERS = 8_000
 """Longest question."""
@@ -22,7 +24,8 @@ _Length = Annotated[int, Meta(ge=1)]
 class Message(msgspec.Struct, frozen=True):
     """One turn of a conversation."""
 
-    role: str
+    role: str = ""
+    """"user" and "assistant" are read; "" are items of a response that a client sends back, such as searches."""
     content: str | list[dict[str, Any]] | None = None
 
 
@@ -52,9 +55,30 @@ class Asked(msgspec.Struct, frozen=True):
         return None
 
     @property
-    def question(self) -> str:
-        """The last message of the user. Raises RequestError without one."""
+    def conversation(self) -> list[Message]:
+        """Messages of the request, the oldest first."""
         raise NotImplementedError
+
+    @property
+    def question(self) -> str:
+        """The last message of the user. Raises RequestError 400 if there is none or it is too long."""
+        texts = [_text(message) for message in self.conversation if message.role == "user"]
+        if not texts or not texts[-1]:
+            raise RequestError(400, "there is no question: the last user message is empty")
+        if len(texts[-1]) > MOST_CHARACTERS:
+            raise RequestError(400, f"the question has more than {MOST_CHARACTERS} characters")
+        return texts[-1]
+
+    @property
+    def history(self) -> list[Exchange]:
+        """Earlier messages of the user, each with the last reply to it; other roles are not read."""
+        exchanges: list[Exchange] = []
+        for message in self.conversation:
+            if message.role == "user":
+                exchanges.append(Exchange(_text(message)))
+            elif message.role == "assistant" and exchanges and (text := _text(message)):
+                exchanges[-1] = exchanges[-1]._replace(answer=bare_answer(text))
+        return [exchange for exchange in exchanges[:-1] if exchange.question]
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
@@ -77,8 +101,8 @@ class ChatRequest(Asked, frozen=True, kw_only=True):
         return self.max_completion_tokens or self.max_tokens
 
     @property
-    def question(self) -> str:
-        return _last_question(self.messages)
+    def conversation(self) -> list[Message]:
+        return self.messages
 
 
 class ResponsesRequest(Asked, frozen=True, kw_only=True):
@@ -86,15 +110,15 @@ class ResponsesRequest(Asked, frozen=True, kw_only=True):
 
     input: str | list[Message]
     max_output_tokens: _Length | None = None
+    previous_response_id: str | None = None
 
     @property
     def most_tokens(self) -> int | None:
         return self.max_output_tokens
 
     @property
-    def question(self) -> str:
-        given = [Message("user", self.input)] if isinstance(self.input, str) else self.input
-        return _last_question(given)
+    def conversation(self) -> list[Message]:
+        return [Message("user", self.input)] if isinstance(self.input, str) else self.input
 
 
 def read(body: bytes, form: type[Form]) -> Form:
@@ -104,8 +128,9 @@ def read(body: bytes, form: type[Form]) -> Form:
         raise RequestError(400, f"n must be 1, not {request.n}")
     if request.tools:
         raise RequestError(400, "tools are not supported: these models search by themselves")
-    if len(request.question) > MOST_CHARACTERS:
-        raise RequestError(400, f"the question has more than {MOST_CHARACTERS} characters")
+    if isinstance(request, ResponsesRequest) and request.previous_response_id:
+        raise RequestError(400, "previous_response_id is not supported: send the earlier messages as input")
+    _ = request.question  # raises if it cannot be answered
     return request
 
 
@@ -117,14 +142,12 @@ def decoded(body: bytes, kind: type[Kind]) -> Kind:
         raise RequestError(400, f"the request cannot be read: {error}") from error
 
 
-def _last_question(messages: list[Message]) -> str:
-    contents = [message.content for message in messages if message.role == "user"]
-    content = contents[-1] if contents else None
+def _text(message: Message) -> str:
+    """The text of a message, "" if it has none; images and files are not read."""
+    content = message.content or ""
     if isinstance(content, list):
         content = "\n".join(str(part.get("text", "")) for part in content if "text" in str(part.get("type")))
-    if not content or not content.strip():
-        raise RequestError(400, "there is no question: the last user message is empty")
-    return content
+    return content if content.strip() else ""
 
 
 def openai_error(reason: str, status: int) -> dict[str, Any]:

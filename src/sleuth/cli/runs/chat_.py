@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sleuth.cli.output import as_written, warn
@@ -14,6 +15,10 @@ from sleuth.errors import SleuthError
 
 if TYPE_CHECKING:
     from sleuth.agent import Agent
+    from sleuth.types import Exchange
+
+FORGET = "/new"
+"""Line that ends a conversation."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +27,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read questions until the end of the input or an empty line; each is answered on its own."""
+    """Read questions until the end of the input or an empty line; each is read with those before it."""
     agent = open_agent(arguments, chosen_recipe(arguments, arguments.index), arguments.index)
     if sys.stdin.isatty():
-        print("Ask about your documents; an empty line ends the chat.")
+        print(f"Ask about your documents; {FORGET} begins a new conversation, an empty line ends the chat.")
+    history: list[Exchange] = []
     while question := _next_question():
+        if question == FORGET:
+            history.clear()
+            continue
         try:
-            asyncio.run(_answer(agent, question))
+            history.append(asyncio.run(_answer(agent, question, history)))
         except SleuthError as error:
             warn(str(error))
     return 0
@@ -41,15 +50,15 @@ def _next_question() -> str:
         return ""
 
 
-async def _answer(agent: Agent, question: str) -> None:
-    """Print each search as it happens, then the answer."""
+async def _answer(agent: Agent, question: str, history: Sequence[Exchange]) -> Exchange:
+    """Print each search as it happens, then the answer; question and answer are returned."""
     from rich.console import Console
 
     from sleuth.agent import Reply
     from sleuth.episodes.events import Found, Searching
 
     console = Console()
-    async for event in agent.stream(question):
+    async for event in agent.stream(question, history=history):
         match event:
             case Searching(query):
                 console.print(as_written(f"searching: {query}", "dim"))
@@ -58,3 +67,5 @@ async def _answer(agent: Agent, question: str) -> None:
                 console.print(as_written(f"found: {titles or 'nothing'}", "dim"))
             case Reply():
                 show(event, steps=False)
+                return event.exchange
+    raise AssertionError("an episode ends with a reply")

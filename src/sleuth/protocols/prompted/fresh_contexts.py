@@ -22,7 +22,7 @@ class FreshContexts(AgentProtocol):
     async def play(self, record: Record) -> None:
         """Prompt, sample, search if the turn asks for it, and prompt again, until the answer."""
         question = record.question
-        hits = await record.search(question.text) if self.retrieves_first else []
+        hits = await record.search_question() if self.retrieves_first else []
         record.prompt(hits, lambda shown: self.prompt(question, shown))
         while record.is_open:
             await record.sample(self.stops)

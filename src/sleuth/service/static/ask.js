@@ -1,4 +1,4 @@
-// Ask: questions to one or two agents, and everything they do, as it happens.
+// Ask: a conversation with one or two agents, and everything they do, as it happens.
 import { alertBox, counted, el, marked, newId, select } from "./dom.js";
 import { send } from "./source.js";
 
@@ -10,15 +10,38 @@ const STATUS = {
   unchecked: ["warn", "Not checked: the judge gave no verdict"],
 };
 
+const MOST_ROUNDS = 20;  // of a conversation that are sent again; the server reads the latest that fit
+
 export function askView(models) {
   const question = el("textarea", { id: "question", required: true, maxLength: 8000 });
   const first = select("model", models.map((name) => [name, name]), models[0]);
   const second = select("other", [["", "nothing"], ...models.map((name) => [name, name])], "");
   const button = el("button", { class: "main", type: "submit" }, "Ask");
   const stop = el("button", { type: "button", disabled: true }, "Stop");
-  const results = el("div", { class: "columns" });
+  const forget = el("button", { type: "button", disabled: true, onclick: startAnew }, "New conversation");
+  const rounds = [];  // { question, answers: model -> text }
+  const conversation = el("div", {});
   const live = el("div", { class: "hidden", role: "status" });
   let running = null;
+
+  function startAnew() {
+    if (running) running.abort();
+    rounds.length = 0;
+    conversation.replaceChildren();
+    forget.disabled = true;
+    question.focus();
+  }
+
+  // Earlier questions and answers, then the question; a method that did not answer reads another one's answer.
+  function inputFor(model, asked) {
+    const answered = rounds.slice(-MOST_ROUNDS).filter((round) => round.answers.size);
+    const before = answered.flatMap((round) => [
+      { role: "user", content: round.question },
+      { role: "assistant", content: round.answers.get(model) ?? [...round.answers.values()][0] },
+    ]);
+    return before.length ? [...before, { role: "user", content: asked }] : asked;
+  }
+
   stop.addEventListener("click", () => running && running.abort());
 
   async function ask(event) {
@@ -29,8 +52,15 @@ export function askView(models) {
     stop.disabled = false;
     live.textContent = "Searching";
     const names = [...new Set([first.value, second.value])].filter(Boolean);
-    results.replaceChildren();
-    await Promise.all(names.map((name) => oneAnswer(name, question.value, results, running.signal, live)));
+    const inputs = names.map((model) => ({ model, input: inputFor(model, question.value) }));
+    const round = { question: question.value, answers: new Map() };
+    const results = el("div", { class: "columns" });
+    if (conversation.firstChild) conversation.firstChild.open = false;
+    conversation.prepend(el("details", { class: "round", open: true }, el("summary", {}, el("h2", {}, round.question)), results));
+    rounds.push(round);
+    question.value = "";
+    forget.disabled = false;
+    await Promise.all(inputs.map((asked) => oneAnswer(asked, round, results, running.signal, live)));
     running = null;
     button.disabled = false;
     stop.disabled = true;
@@ -44,27 +74,28 @@ export function askView(models) {
     el("label", { htmlFor: "question" }, "Your question"), question,
     el("div", { class: "bar" },
       el("label", { htmlFor: "model" }, "Method"), first,
-      el("label", { htmlFor: "other" }, "Compare with"), second, button, stop),
+      el("label", { htmlFor: "other" }, "Compare with"), second, button, stop, forget),
   );
-  return el("section", { "aria-label": "Ask" }, form, live, results);
+  return el("section", { "aria-label": "Ask" }, form, live, conversation);
 }
 
-async function oneAnswer(model, question, results, signal, live) {
+async function oneAnswer({ model, input }, round, results, signal, live) {
   const steps = el("ol", { class: "steps" });
   const answer = el("div", {});
   const title = newId("method");
-  const card = el("article", { class: "card", "aria-labelledby": title }, el("h2", { id: title }, model), steps, answer);
+  const card = el("article", { class: "card", "aria-labelledby": title }, el("h3", { id: title }, model), steps, answer);
   results.append(card);
-  const show = { items: new Map(), steps, answer, live, isDone: false };
+  const show = { items: new Map(), steps, answer, live, text: "" };
   const retry = () => {
     card.remove();
-    oneAnswer(model, question, results, new AbortController().signal, live);
+    oneAnswer({ model, input }, round, results, new AbortController().signal, live);
   };
   try {
-    const body = JSON.stringify({ model, input: question, stream: true });
+    const body = JSON.stringify({ model, input, stream: true });
     const response = await send("/v1/responses", { method: "POST", body, signal, headers: JSON_TYPE });
     for await (const event of eventsOf(response.body)) onEvent(event, show);
-    if (!show.isDone) throw new Error("The connection broke before the answer was complete.");
+    if (!show.text) throw new Error("The connection broke before the answer was complete.");
+    round.answers.set(model, show.text);
   } catch (error) {
     const message = error.name === "AbortError" ? "Stopped." : error.name === "TypeError" ? "The connection to the server broke." : error.message;
     answer.replaceChildren(alertBox(message, retry));
@@ -94,7 +125,7 @@ function onEvent(event, show) {
     case "response.output_text.delta": return show.items.get(event.item_id).text.append(event.delta);
     case "response.output_item.done": return finish(event.item, show);
     case "response.completed":
-      show.isDone = true;
+      show.text = event.response.output.at(-1).content[0].text;
       return complete(event.response, show);
     case "response.failed": throw new Error(event.response.error.message);
     case undefined: if (event.error) throw new Error(event.error.message);
@@ -146,7 +177,7 @@ function complete(response, show) {
   const claims = statements.map((statement) => [claimSpan(statement, items), " "]);
   const text = status === "not_found" ? el("p", { class: "answer" }, "Not in these documents.") : el("p", { class: "answer" }, claims);
   const heading = status === "unsupported" ? "Nearest passages" : "Evidence";
-  const list = items.size ? [el("h3", {}, heading), el("ol", { class: "evidence" }, [...items.values()])] : [];
+  const list = items.size ? [el("h4", {}, heading), el("ol", { class: "evidence" }, [...items.values()])] : [];
   show.answer.replaceChildren(text, badge, ...list, feedbackForm(response.id));
   show.live.textContent = `${label}. ${statements.map((each) => each.text).join(" ")}`;
 }

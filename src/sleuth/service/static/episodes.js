@@ -106,12 +106,14 @@ function episodeCard(view, source) {
     ["Answer", summary.answer ?? "none"], ["Right answer", summary.gold.join(" / ") || "unknown"], ["Ended", episode.ending],
     ["Marks", summary.flags.map((flag) => FLAG_NAMES[flag]).join(", ")], ["Format", episode.malformed || "kept"], ["From", `${source}, ${summary.file}`],
   ];
+  const before = (episode.question.history || []).map(([asked, answer]) => `${asked} ${answer}`);
+  if (before.length) facts.unshift(["Asked before", before.join("\n")]);
   if (episode.fault) facts.push(["Failed", episode.fault]);
   if (episode.score) {
     const parts = Object.entries(episode.score.parts).map(([name, value]) => `${name} ${number(value)}`);
     facts.push(["Reward", episode.score.invalid || `${number(episode.score.total)} (${parts.join(", ")})`]);
   }
-  const rows = facts.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)));
+  const rows = facts.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "text" }, value)));
   const steps = episode.segments.map((segment, place) => segmentItem(segment, place, view, gold));
   return el("article", { class: "card" }, el("h2", { tabIndex: -1 }, episode.question.text),
     el("table", { class: "facts" }, el("tbody", {}, rows)), el("ol", { class: "steps" }, steps));
