@@ -26,7 +26,7 @@ def row(step: int, **figures: float) -> dict[str, object]:
     """A row of metrics.jsonl."""
     shown = {
         "reward/total": 0.1 * step,
-        "reward/total_std": 0.2,
+        "reward/total_se": 0.05,
         "reward/answer": 0.1 * step,
         "reward/zero_variance": 0.5,
     }

@@ -49,16 +49,17 @@ def test_rollout_figures_by_hand() -> None:
 
 
 def test_reward_figures_by_hand() -> None:
+    second = replace(episode(1, 1.0), question=replace(QUESTION, id="second"))
     groups = [
         [episode(1, 1.0), episode(1, 0.0)],
-        [episode(1, 1.0), episode(1, 1.0)],
+        [second, replace(second)],
         [episode(1, math.nan), episode(1, None, fault="x")],
     ]
     assert reward_figures(groups) == {
         "reward/total": 0.75,
-        "reward/total_std": pytest.approx(math.sqrt(3) / 4),
+        "reward/total_se": pytest.approx(0.25),
         "reward/half": 0.375,
-        "reward/half_std": pytest.approx(math.sqrt(3) / 8),
+        "reward/half_se": pytest.approx(0.125),
         "reward/zero_variance": 0.5,
     }
 
@@ -68,6 +69,7 @@ def test_a_part_that_is_not_a_number_does_not_spoil_the_total() -> None:
     figures = reward_figures([[broken, broken]])
     assert figures["reward/total"] == 1.0
     assert math.isnan(figures["reward/odd"])
+    assert math.isnan(figures["reward/total_se"])  # one question has no spread
 
 
 def test_nothing_usable_gives_counts_only() -> None:

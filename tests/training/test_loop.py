@@ -54,7 +54,7 @@ def test_the_row_of_a_step_holds_the_guards(tmp_path: Path) -> None:
     assert row["evaluation/em"] == 0.2
     assert row["rollouts/episodes"] == 12
     guards = {
-        "reward": "total total_std letter letter_std zero_variance",
+        "reward": "total total_se letter letter_se zero_variance",
         "rollouts": "valid_format searches response_length faults",
         "update": "loss kl clip_fraction entropy grad_norm lr",
         "time": "rollout_s reward_s update_s step_s",

@@ -1,8 +1,9 @@
 """Figures of a batch of rollouts, chosen to show a collapse before the reward does."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
-from statistics import fmean, pstdev
+from statistics import fmean, stdev
 
 from sleuth.metrics.efficiency import duplicate_searches
 from sleuth.types import Trajectory
@@ -72,27 +73,35 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
 
 
 def reward_figures(groups: Groups) -> dict[str, float]:
-    """reward/…: mean and standard deviation of the total, each part and each detail over trainable episodes.
+    """reward/…: mean of the total, each part and each detail over trainable episodes, with its standard error.
 
-    zero_variance is the share of groups whose rewards are all equal and which thus have no advantage.
+    The error (…_se) is over questions, since the episodes of one question resemble each other; NaN for a
+    single question. zero_variance is the share of groups whose rewards are all equal and which thus have no advantage.
     """
     kept = [[t for t in group if is_trainable(t)] for group in groups]
-    scores = [t.score for t in whole_episodes(kept) if t.score is not None]
-    if not scores:
+    rows: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for trajectory in whole_episodes(kept):
+        if score := trajectory.score:
+            for name, value in {**score.parts, **score.details, "total": score.total}.items():
+                rows[name].append((trajectory.question.id, value))
+    if not rows:
         return {}
-    columns = {"total": [score.total for score in scores]}
-    parts = [{**score.parts, **score.details} for score in scores]
-    for name in dict.fromkeys(name for own in parts for name in own if name != "total"):
-        columns[name] = [own[name] for own in parts if name in own]
     figures: dict[str, float] = {}
-    for name, column in columns.items():
-        values = [value for value in column if math.isfinite(value)] or [math.nan]
-        figures |= {
-            f"reward/{name}": fmean(values),
-            f"reward/{name}_std": pstdev(values) if math.isfinite(values[0]) else math.nan,
-        }
+    for name, column in rows.items():
+        finite = [(key, value) for key, value in column if math.isfinite(value)]
+        figures[f"reward/{name}"] = fmean(value for _, value in finite) if finite else math.nan
+        figures[f"reward/{name}_se"] = _standard_error(finite)
     equal = [len({t.score.total for t in group if t.score}) == 1 for group in kept if group]
     return figures | {"reward/zero_variance": fmean(equal)}
+
+
+def _standard_error(values: Sequence[tuple[str, float]]) -> float:
+    """Standard error of the mean of (question, value) pairs, the questions being the sample."""
+    by_question: dict[str, list[float]] = defaultdict(list)
+    for question, value in values:
+        by_question[question].append(value)
+    means = [fmean(own) for own in by_question.values()]
+    return stdev(means) / math.sqrt(len(means)) if len(means) > 1 else math.nan
 
 
 def _is_truncated(trajectory: Trajectory) -> bool:

@@ -21,12 +21,21 @@ def test_without_numbers_there_are_no_curves() -> None:
 
 
 def test_one_run_has_every_figure() -> None:
-    more = {"phase": "train", "step": 3, "odd/one": 2.0, "reward/format": 1.0, "reward/total_std": 0.1}
+    more = {"phase": "train", "step": 3, "odd/one": 2.0, "reward/format": 1.0, "reward/total_se": 0.1}
     main, _, folded = training_curves({"": [*ROWS, more]}).partition("<summary>other figures</summary>")
     assert re.findall(r"<figcaption>(.+?)</figcaption>", main) == ["Reward", "Loss"]
-    assert re.findall(r"<figcaption>(.+?)</figcaption>", folded) == ["odd/one", "reward/total_std"]
+    assert re.findall(r"<figcaption>(.+?)</figcaption>", folded) == ["odd/one", "reward/total_se"]
     assert "last values: total 0.2222, format 1" in main
     assert "Reinforcement learning" in main
+
+
+def test_a_reward_has_a_band_of_its_standard_error() -> None:
+    row = {"phase": "train", "step": 1, "reward/total": 0.5}
+    plain, banded = (
+        [row | {"step": step, **more} for step in (1, 2)] for more in ({}, {"reward/total_se": 0.1})
+    )
+    assert "fill-opacity: 0.16" not in training_curves({"": plain})
+    assert "fill-opacity: 0.16" in training_curves({"": banded})
 
 
 def test_several_runs_have_a_line_each_in_their_own_colours() -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from sleuth.evaluation.pages.page import TEMPLATES
 from sleuth.evaluation.pages.plots import Floats, Line, line_chart
@@ -25,7 +26,7 @@ class Chart(NamedTuple):
 
 
 CHARTS = (
-    Chart("Reward", "mean per episode", r"reward/(?!zero_variance|.*_std).*"),
+    Chart("Reward", "mean per episode", r"reward/(?!zero_variance|.*_se).*"),
     Chart("Valid format", "% of episodes", "rollouts/valid_format", 100.0),
     Chart("Searches", "per episode", "rollouts/searches"),
     Chart("Response length", "tokens", "rollouts/response_length"),
@@ -77,5 +78,17 @@ def _draw(chart: Chart, columns: Mapping[str, Mapping[str, Floats]]) -> Markup:
         for name in names if is_alone else names[:1] or [""]:
             label = name.rpartition("/")[2].replace("_", " ") if is_alone else run
             steps, values = found.get(name, np.empty((2, 0)))
-            lines.append(Line(label, steps, chart.factor * np.where(abs(values) < chart.smallest, 0, values)))
+            values = np.where(abs(values) < chart.smallest, 0, values)
+            half = 1.96 * _errors(found, name, steps)
+            band = (values - half, values + half) if len(half) else ((), ())
+            lines.append(
+                Line(label, steps, chart.factor * values, *(chart.factor * np.asarray(b) for b in band))
+            )
     return line_chart(chart.title, chart.unit, lines)
+
+
+def _errors(found: Mapping[str, Floats], name: str, steps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard errors of a figure at these steps, NaN where none was logged; empty if none ever was."""
+    known, errors = found.get(f"{name}_se", np.empty((2, 0)))
+    at = dict(zip(known.tolist(), errors.tolist(), strict=True))
+    return np.array([at.get(step, np.nan) for step in steps.tolist()] if at else [])

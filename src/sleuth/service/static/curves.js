@@ -33,7 +33,7 @@ export function curvesView(runs) {
   function draw() {
     heads.replaceChildren(...known.map(runCard));
     const phases = known.map((run) => mainPhase(run.rows));
-    const parts = new Set(phases.flat().flatMap((row) => Object.keys(row)).filter((name) => /^reward\/(?!total|zero_variance)/.test(name) && !name.endsWith("_std")));
+    const parts = new Set(phases.flat().flatMap((row) => Object.keys(row)).filter((name) => /^reward\/(?!total|zero_variance)/.test(name) && !name.endsWith("_se")));
     const wanted = [...CHARTS.slice(0, 1), ...[...parts].map((name) => [`Reward: ${name.slice(7)}`, name, 1]), ...CHARTS.slice(1)];
     charts.replaceChildren(...wanted.map(([label, name, factor]) => chart(label, phases.map((rows) => points(rows, name, factor)), known)).filter(Boolean));
     if (!charts.childElementCount) charts.append(el("p", {}, "No step has been logged yet."));
@@ -53,8 +53,8 @@ function points(rows, name, factor) {
   return rows.flatMap((row) => {
     const value = name === "live" && row["reward/zero_variance"] != null ? 1 - row["reward/zero_variance"] : row[name];
     if (!Number.isFinite(value)) return [];
-    const spread = row[`${name}_std`];
-    const half = Number.isFinite(spread) ? (1.96 * spread) / Math.sqrt(Math.max(1, row["rollouts/episodes"] || 1)) : 0;
+    const error = row[`${name}_se`];
+    const half = Number.isFinite(error) ? 1.96 * error : 0;
     return [{ x: row.step, y: factor * value, low: factor * (value - half), high: factor * (value + half) }];
   });
 }
