@@ -62,10 +62,27 @@ CPU = search_r1.CPU.but(
     source=PAPER.source,
 )
 
+# Twenty minutes on two cores: questions that cannot be guessed, those first that sometimes succeed.
+DEMO = CPU.but(
+    name="eval-rar/demo",
+    algorithm=replace(CPU.algorithm, group_size=6, scale="none", drop_zero_variance=True),
+).sized(
+    train_data="factbook:train/bridge,intersection",
+    eval_data="factbook:dev/bridge,intersection",
+    eval_questions=150,
+    candidates=40,
+    refill=1.0,
+    batch=8,
+    temperature=0.8,
+    lr=2e-5,
+    lr_warmup=0.0,
+)
+
 RECIPES = {
     "paper": PAPER,
     "no-evaluation-reward": NO_EVALUATION_REWARD,
     "cpu": CPU,
+    "demo": DEMO,
     "no-evaluation-reward-cpu": CPU.but(
         name="eval-rar/no-evaluation-reward-cpu", reward=NO_EVALUATION_REWARD.reward
     ),

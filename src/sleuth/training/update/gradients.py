@@ -83,8 +83,8 @@ def compute_logprobs(
     return [found[i] for i in range(len(trajectories))]
 
 
-def sampled_logprobs(signals: Sequence[Signal]) -> list[Tensor]:
-    """log π of every policy token as the engine gave it, one tensor per signal; NaN where it gave none."""
+def sampled_logprobs(trajectories: Sequence[Trajectory]) -> list[Tensor]:
+    """log π of every policy token as the engine gave it, one tensor per trajectory; NaN where it gave none."""
     return [
         torch.tensor(
             [
@@ -93,7 +93,7 @@ def sampled_logprobs(signals: Sequence[Signal]) -> list[Tensor]:
                 for value in segment.logprobs or (math.nan,) * len(segment.tokens)
             ]
         )
-        for trajectory in (signal.trajectory for signal in signals)
+        for trajectory in trajectories
     ]
 
 

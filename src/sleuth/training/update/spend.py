@@ -74,7 +74,10 @@ def _spend(
     # and the ratio of the first update would not be 1.
     old = [logprobs(batch) if algorithm.num_updates > 1 else None for batch in batches]
     references = [logprobs(batch, reference=True) if algorithm.needs_reference else None for batch in batches]
-    sampled = [sampled_logprobs(batch) if arithmetic.other_engine else None for batch in batches]
+    sampled = [
+        sampled_logprobs([signal.trajectory for signal in batch]) if arithmetic.other_engine else None
+        for batch in batches
+    ]
     passes, applied = list[UpdateFigures](), list[Applied]()
     extra: list[dict[str, float]] = []
     for number in range(algorithm.num_updates):
