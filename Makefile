@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo docs test test-modes quick lint format results bench bench-retrieval test-oldest test-vllm test-verl clean help
+.PHONY: demo docs test test-modes quick lint format results learn bench bench-retrieval test-oldest test-vllm test-verl clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -48,6 +48,11 @@ format: $(VENV)/.test
 ## make results      docs/results.md from results/
 results: $(VENV)/.test
 	$(BIN)/python tools/results.py
+
+## make learn        does training gain on its warm start? SmolLM2, about 45 minutes on two cores; fails below 4 EM points
+learn: $(VENV)/.test
+	$(BIN)/python benchmarks/learn.py eval-rar/demo --arms method --data factbook:dev/bridge,intersection --questions 300 \
+		--sampled 0 --set scale.steps=9 --set scale.dev_questions=0 --at-least 4 --json runs/learn
 
 ## make bench        rollouts, update and BM25 against their yardsticks; JSON in results/benchmarks
 bench: $(VENV)/.bench

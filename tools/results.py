@@ -51,7 +51,7 @@ def learning(folder: Path) -> Iterator[str]:
         run = json.loads(path.read_text())
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
-        yield f"### {run['recipe']['name']}, seed {run['seed']}\n"
+        yield f"### {path.stem}: {run['recipe']['name']}, seed {run['seed']}\n"
         yield f"`{run['command']}` (commit {run['commit'] or 'unknown'}), {run['questions']} questions of `{run['data']}`\n"
         head = ["EM", *(f"{kind} (n {arms['warm-start'][kind]['n']})" for kind in kinds), "valid format"]
         rows = []
@@ -67,8 +67,9 @@ def learning(folder: Path) -> Iterator[str]:
         for arm, found in arms.items():
             if curve := found.get("curve"):
                 rewards = ", ".join(f"{step['reward/total']:.2f}" for step in curve)
-                played = int(sum(step.get("rollouts/played", 0) for step in curve))
-                yield f"{arm}: sampled reward by step {rewards}; {played} rollouts.\n"
+                measured = found.get("selection", {}).get("episodes", 0)
+                played = measured + int(sum(step.get("rollouts/played", 0) for step in curve))
+                yield f"{arm}: sampled reward by step {rewards}; {played} rollouts, {measured} of them before the first step.\n"
 
 
 def stages(folder: Path) -> Iterator[str]:
