@@ -65,7 +65,7 @@ CPU = search_r1.CPU.but(
 # Twenty minutes on two cores: questions that cannot be guessed, those first that sometimes succeed.
 DEMO = CPU.but(
     name="eval-rar/demo",
-    algorithm=replace(CPU.algorithm, group_size=6, scale="none", drop_zero_variance=True),
+    algorithm=replace(search_r1.ALGORITHM, beta=0.0, group_size=6, scale="none", drop_zero_variance=True),
 ).sized(
     train_data="factbook:train/bridge,intersection",
     eval_data="factbook:dev/bridge,intersection",
