@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sleuth.engines.base import Message, Tokenizer
 from sleuth.engines.scripted import ByteTokenizer, ScriptedEngine
-from sleuth.episodes.conversation import SHARE, first_queries, in_context, interleaved
+from sleuth.episodes.conversation import MOST_QUERY_CHARACTERS, SHARE, first_queries, in_context, interleaved
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.record import Record
 from sleuth.episodes.world import World
@@ -103,6 +103,8 @@ def test_a_follow_up_is_searched_with_the_last_question_and_with_its_answer():
         "And the other one? And when?",
     ]
     assert first_queries(replace(FOLLOW_UP, history=())) == ["And when?"]
+    long = first_queries(replace(FOLLOW_UP, history=(Exchange("x" * 10**6, "Ann"),)))
+    assert (len(long[1]), long[2]) == (MOST_QUERY_CHARACTERS + len(" And when?"), "Ann And when?")
 
 
 def hits(names: str) -> list[Hit]:

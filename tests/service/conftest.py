@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,11 +31,12 @@ class Served(NamedTuple):
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
     """Starts servers: serve(name=agent, …) or serve() for one agent called "contracts"."""
+    numbers = count()
     with ExitStack() as stack:
 
         def start(agents: Mapping[str, Agent] | None = None, **limits: Any) -> Served:
             chosen = agents or {"contracts": agent_that()}
-            store = Store(tmp_path / "store")
+            store = Store(tmp_path / f"store-{next(numbers)}")
             stack.callback(store.close)
             episodes = Episodes(lambda: [episodes_file(store.folder)])
             stack.callback(episodes.close)

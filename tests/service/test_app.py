@@ -66,7 +66,9 @@ def test_a_form_of_another_site_is_refused(path: str, serve: Serve):
 
 
 def test_a_large_body_gets_413(serve: Serve):
-    assert httpx.post(f"{serve(max_body_bytes=100).url}/v1/responses", content=b"x" * 101).status_code == 413
+    reply = httpx.post(f"{serve(max_body_bytes=100).url}/v1/responses", content=b"x" * 101)
+    assert reply.status_code == 413
+    assert "more than 100 bytes" in reply.json()["error"]["message"]
 
 
 def test_the_page_is_open_and_its_data_needs_the_token(serve: Serve):
@@ -123,12 +125,15 @@ def test_feedback_becomes_questions_with_right_and_rejected_answers(
         (first["id"], "down", "Ann Bell"),
         (second["id"], "up", ""),
         (third["id"], "down", ""),
+        ("resp_0", "up", ""),
     ):
         body = {"episode": episode, "thumb": thumb, "correction": correction}
         assert httpx.post(f"{served.url}/feedback", json=body).json() == {"stored": True}
     output = tmp_path / "questions.jsonl"
     assert main(["feedback", str(served.store), "-o", str(output)]) == 0
-    assert "2 questions with 1 rejected answer" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "2 questions with 1 rejected answer" in printed.out
+    assert "skipped 1 verdict: their episodes are not in" in printed.err
     questions = load_questions(f"jsonl:{output}", strict=True).questions
     assert [(q.text, q.answers, q.rejected) for q in questions] == [
         (QUESTION, ("Ann Bell",), ("Tom Reed",)),
@@ -142,6 +147,14 @@ def test_feedback_becomes_questions_with_right_and_rejected_answers(
 
 def test_a_store_without_episodes_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert main(["feedback", str(tmp_path / "none"), "-o", str(tmp_path / "x")]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("line", ['{"thumb": "up"}', '{"episode": "a", "thumb": "sideways"}', '"up"', "up"])
+def test_a_damaged_verdict_is_one_line(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    Store(tmp_path).close()
+    (tmp_path / "feedback.jsonl").write_text(line + "\n")
+    assert main(["feedback", str(tmp_path), "-o", str(tmp_path / "x")]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 

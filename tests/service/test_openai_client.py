@@ -145,6 +145,7 @@ def test_the_last_user_message_is_the_question(serve: Serve):
         ({"n": 2}, 400, "n must be 1"),
         ({"temperature": 3}, 400, "temperature"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 400, "tools are not supported"),
+        ({"response_format": {"type": "json_object"}}, 400, "answers are text"),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
@@ -160,8 +161,9 @@ def test_a_bad_request_gets_one_line(
 
 def test_a_token_is_needed_where_one_is_set(serve: Serve):
     url = serve(token="secret").url
-    with pytest.raises(openai.AuthenticationError):
+    with pytest.raises(openai.AuthenticationError) as caught:
         client(url).models.list()
+    assert caught.value.body["message"].startswith("a token is needed")  # type: ignore[index]
     assert client(url, api_key="secret").models.list().data[0].id == "contracts"
 
 

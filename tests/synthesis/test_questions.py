@@ -205,6 +205,8 @@ def test_every_tenth_question_is_set_aside(
         (["--kinds", "brige"], "did you mean 'bridge'"),
         (["--count", "0"], "--count"),
         ([], "no file or folder"),
+        (["--dev", "."], "is a folder, not a file"),
+        (["--dev", "/dev/null/x"], "/dev/null/x cannot be written"),
     ],
 )
 def test_bad_options_are_one_line(options: list[str], message: str, tmp_path: Path, capsys: Capture):

@@ -23,6 +23,8 @@ SHARE = 4
 """Earlier exchanges fill at most one part in this many of the context."""
 MOST_CHARACTERS_A_TOKEN = 8
 """More characters than this for each token cannot be expected to fit, and are not counted in tokens."""
+MOST_QUERY_CHARACTERS = 400
+"""Longest part of an earlier question or answer in a query."""
 
 
 def in_context(question: Question, tokenizer: Tokenizer, limits: Limits) -> str:
@@ -46,7 +48,9 @@ def first_queries(question: Question) -> list[str]:
     One query of the whole conversation would find passages of earlier subjects.
     """
     own = neutralise(question.text).strip()
-    before = [_line(part) for part in question.history[-1]] if question.history else []
+    before = (
+        [_line(part)[:MOST_QUERY_CHARACTERS] for part in question.history[-1]] if question.history else []
+    )
     return list(dict.fromkeys([own, *(f"{part} {own}" for part in before if part)]))
 
 

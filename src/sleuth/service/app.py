@@ -61,8 +61,8 @@ def _application(routes: list[BaseRoute], token: str, max_body_bytes: int) -> St
         routes=routes,
         middleware=[
             Middleware(CountRequests, PATHS),
-            *([Middleware(BearerToken, token, ("/health", *OPEN_PATHS))] if token else []),
-            Middleware(BodyLimit, max_body_bytes),
+            *([Middleware(BearerToken, token, ("/health", *OPEN_PATHS), refusal)] if token else []),
+            Middleware(BodyLimit, max_body_bytes, refusal),
         ],
         exception_handlers=dict.fromkeys((RequestError, SleuthError, HTTPException, Exception), on_error),
     )
@@ -206,7 +206,11 @@ async def on_error(request: Request, error: Exception) -> Response:
         case _:
             reason = "internal error; the traceback is in the server's log"
     status = _status(error)
-    headers = {"Retry-After": "1"} if status == 429 else None
+    return refusal(status, reason, {"Retry-After": "1"} if status == 429 else None)
+
+
+def refusal(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
+    """An error in the form of OpenAI's API."""
     return json_response(msgspec.json.encode({"error": wire.openai_error(reason, status)}), status, headers)
 
 

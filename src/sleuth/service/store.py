@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from sleuth.errors import ConfigError, DataError
+from sleuth.lock import FolderLock
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.storage import LinesWriter, read_lines
 from sleuth.text import contains, normalise
@@ -37,6 +39,11 @@ class Store:
     """The open folder of a server; one process writes it."""
 
     def __init__(self, folder: Path) -> None:
+        """Raises BusyError if another process writes the folder, ConfigError if it is a file."""
+        if folder.is_file():
+            raise ConfigError(f"{folder} is a file; answered questions need a folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = FolderLock(folder)
         self.folder = folder
         self._episodes = TrajectoryWriter(episodes_file(folder))
         self._feedback = LinesWriter(folder / "feedback.jsonl")
@@ -53,6 +60,7 @@ class Store:
     def close(self) -> None:
         self._episodes.close()
         self._feedback.close()
+        self._lock.release()
 
 
 def episodes_file(folder: Path) -> Path:
@@ -61,9 +69,13 @@ def episodes_file(folder: Path) -> Path:
 
 
 def verdicts(folder: Path) -> dict[str, Feedback]:
-    """The last verdict on each episode, by the episode's name."""
-    rows = read_lines(folder / "feedback.jsonl")
-    return {row["episode"]: msgspec.convert(row, Feedback) for row in rows}
+    """The last verdict on each episode, by the episode's name. DataError for a line that is none."""
+    path = folder / "feedback.jsonl"
+    try:
+        found = [msgspec.convert(row, Feedback) for row in read_lines(path)]
+    except msgspec.ValidationError as error:
+        raise DataError(f"{path}: a line is not a verdict: {error}") from error
+    return {verdict.episode: verdict for verdict in found}
 
 
 def judged(folder: Path) -> Iterator[tuple[Trajectory, Feedback]]:

@@ -55,6 +55,11 @@ class Asked(msgspec.Struct, frozen=True):
         return None
 
     @property
+    def format(self) -> Any:
+        """Form of the answer that the client asks for; None for text."""
+        raise NotImplementedError
+
+    @property
     def conversation(self) -> list[Message]:
         """Messages of the request, the oldest first."""
         raise NotImplementedError
@@ -94,11 +99,16 @@ class ChatRequest(Asked, frozen=True, kw_only=True):
     max_tokens: _Length | None = None
     max_completion_tokens: _Length | None = None
     n: int | None = None
+    response_format: dict[str, Any] | None = None
     stream_options: StreamOptions | None = None
 
     @property
     def most_tokens(self) -> int | None:
         return self.max_completion_tokens or self.max_tokens
+
+    @property
+    def format(self) -> Any:
+        return self.response_format
 
     @property
     def conversation(self) -> list[Message]:
@@ -111,10 +121,16 @@ class ResponsesRequest(Asked, frozen=True, kw_only=True):
     input: str | list[Message]
     max_output_tokens: _Length | None = None
     previous_response_id: str | None = None
+    text: dict[str, Any] | None = None
+    """Its `format` must be text."""
 
     @property
     def most_tokens(self) -> int | None:
         return self.max_output_tokens
+
+    @property
+    def format(self) -> Any:
+        return (self.text or {}).get("format")
 
     @property
     def conversation(self) -> list[Message]:
@@ -128,6 +144,8 @@ def read(body: bytes, form: type[Form]) -> Form:
         raise RequestError(400, f"n must be 1, not {request.n}")
     if request.tools:
         raise RequestError(400, "tools are not supported: these models search by themselves")
+    if isinstance(request.format, dict) and request.format.get("type") != "text":
+        raise RequestError(400, "answers are text: another format is not supported")
     if isinstance(request, ResponsesRequest) and request.previous_response_id:
         raise RequestError(400, "previous_response_id is not supported: send the earlier messages as input")
     _ = request.question  # raises if it cannot be answered

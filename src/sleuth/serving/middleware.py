@@ -6,14 +6,17 @@ import hmac
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sleuth.serving.replies import error_response
+from sleuth.serving.replies import Refuse, error_response
 
 
 class BearerToken:
     """Refuses requests without the right `Authorization: Bearer …` with 401."""
 
-    def __init__(self, app: ASGIApp, token: str, open_paths: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, token: str, open_paths: tuple[str, ...] = (), refuse: Refuse = error_response
+    ) -> None:
         """`open_paths`: routes that need no token."""
+        self._refuse = refuse
         self._app = app
         self._token = token.encode()
         self._open_paths = frozenset(open_paths)
@@ -21,7 +24,7 @@ class BearerToken:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"] not in self._open_paths and not self._accepts(scope):
             reason = "a token is needed: send 'Authorization: Bearer TOKEN'"
-            await error_response(401, reason, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+            await self._refuse(401, reason, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -35,8 +38,9 @@ class BearerToken:
 class BodyLimit:
     """Refuses bodies of more than `max_bytes` with 413. The application receives the body as one message."""
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, max_bytes: int, refuse: Refuse = error_response) -> None:
         self._app = app
+        self._refuse = refuse
         self._max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,8 +59,8 @@ class BodyLimit:
             size = max(size, len(body))
             more = message.get("more_body", False)
         if size > self._max_bytes:
-            reason = f"the body has more than {self._max_bytes} bytes; send fewer queries per request"
-            await error_response(413, reason)(scope, receive, send)
+            reason = f"the body has more than {self._max_bytes} bytes; send less in one request"
+            await self._refuse(413, reason, None)(scope, receive, send)
             return
         whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 

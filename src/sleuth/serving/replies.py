@@ -1,5 +1,7 @@
 """JSON responses and errors that all routes and middleware share: an error is one JSON line."""
 
+from collections.abc import Callable
+
 import msgspec
 from starlette.responses import Response
 
@@ -18,6 +20,10 @@ def json_response(content: bytes, status: int = 200, headers: dict[str, str] | N
     if status == 503:
         headers = {"Retry-After": "1", **(headers or {})}
     return Response(content, status, headers, media_type="application/json")
+
+
+Refuse = Callable[[int, str, dict[str, str] | None], Response]
+"""Status, reason and headers → the response that refuses a request."""
 
 
 def error_response(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:

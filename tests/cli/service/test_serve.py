@@ -19,8 +19,11 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from sleuth.cli import main
-from sleuth.recipes import RECIPES
+from sleuth.cli import build_parser, main
+from sleuth.cli.service.serve_ import open_agents
+from sleuth.engines.scripted import ScriptedEngine
+from sleuth.recipes import RECIPES, recipe_names
+from sleuth.service.store import Store
 from support.runs import make_run
 
 SMALL = ["--set", "scale.max_new_tokens=8", "--set", "scale.max_context=1000"]
@@ -134,11 +137,44 @@ def test_a_run_is_shown(start: Start, tmp_path: Path):
     assert httpx.get(f"{url}/api/about").json()["runs"][0]["name"] == "run"
 
 
+@pytest.fixture
+def no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opens a scripted engine in place of any model."""
+    monkeypatch.setattr("sleuth.engines.open_engine", lambda _: ScriptedEngine([]))
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize("model", ["", "openai:http://127.0.0.1:9/v1#m"])
+def test_without_a_recipe_every_one_of_the_model_s_size_is_served(model: str, index: str):
+    given = ["serve", "--index", index, *(["--model", model] if model else [])]
+    names = list(open_agents(build_parser("serve").parse_args(given)))
+    assert names[0] == "rag"
+    assert set(names) == ({*RECIPES} if model else {n for n in RECIPES if f"{n}/cpu" in recipe_names()})
+
+
+@pytest.mark.usefixtures("no_model")
+def test_a_store_in_use_and_a_file_as_store_are_refused(
+    index: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    store = Store(tmp_path / "served")
+    port = ["--port", "99999"]  # so that a server that is not refused ends
+    for folder, message in (
+        (store.folder, "is being written by process"),
+        (tmp_path / "passages.jsonl", "is a file"),
+    ):
+        capsys.readouterr()
+        assert main(["serve", "--index", index, "--recipe", "rag", "--store", str(folder), *port]) == 1
+        assert message in capsys.readouterr().err
+    store.close()
+    Store(tmp_path / "served").close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["serve", "--model", "no/such"], "searches an index and none is named: --index DIR"),
-        (["serve", "nowhere"], "nowhere"),
+        (["serve", "nowhere"], "nowhere is not a run folder"),
+        (["ask", "Who?", "--run", "nowhere"], "nowhere is not a run folder"),
         (["serve", "--index", "IDX", "--recipe", "ragg"], "did you mean"),
         (["serve", "--index", "IDX", "--judge", ""], "judge's name is empty"),
         (["serve", "--index", "IDX", "--token", ""], "--token is empty"),

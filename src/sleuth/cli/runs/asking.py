@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sleuth.cli.arguments import add_shared
+from sleuth.errors import ConfigError
 
 if TYPE_CHECKING:
     from sleuth.agent import Agent
@@ -34,11 +35,25 @@ def chosen_recipe(arguments: argparse.Namespace, index: str) -> Recipe:
     from sleuth.recipes import load_recipe
     from sleuth.retrievers.opening import open_retriever
 
-    spec = arguments.recipe or (str(arguments.run) if arguments.run else "")
-    recipe = load_recipe(spec or (DEFAULT if arguments.model else EMBEDDED))
-    if not spec and index and not any(setting.startswith("retriever=") for setting in arguments.set):
+    if arguments.run and not arguments.recipe:
+        return run_recipe(arguments.run).with_settings(arguments.set)
+    recipe = load_recipe(arguments.recipe or (DEFAULT if arguments.model else EMBEDDED))
+    if (
+        not arguments.recipe
+        and index
+        and not any(setting.startswith("retriever=") for setting in arguments.set)
+    ):
         recipe = recipe.but(retriever=open_retriever(index))
     return recipe.with_settings(arguments.set)
+
+
+def run_recipe(run: Path) -> Recipe:
+    """The recipe of a run folder. ConfigError if it is none."""
+    from sleuth.recipes import load_recipe
+
+    if not any((run / name).is_file() for name in ("recipe.json", "recipe.py")):
+        raise ConfigError(f"{run} is not a run folder: it has no recipe.json")
+    return load_recipe(str(run))
 
 
 def open_agent(arguments: argparse.Namespace, recipe: Recipe, index: str) -> Agent:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sleuth.cli.arguments import add_shared
+from sleuth.cli.runs.asking import run_recipe
 from sleuth.cli.service import listening
 from sleuth.errors import ConfigError
 
@@ -117,7 +118,6 @@ def open_agents(arguments: argparse.Namespace) -> dict[str, Agent]:
     from sleuth.agent import Agent, run_model
     from sleuth.engines import open_engine
     from sleuth.judges import open_judge
-    from sleuth.recipes import RECIPES, load_recipe
 
     if arguments.recipe and arguments.runs and not arguments.model:
         raise ConfigError("--recipe goes with --model; a RUN has its own recipe")
@@ -125,17 +125,25 @@ def open_agents(arguments: argparse.Namespace) -> dict[str, Agent]:
     judge.open()
     agents: dict[str, Agent] = {}
     for path in arguments.runs:
-        recipe = load_recipe(str(path)).with_settings(arguments.set)
+        recipe = run_recipe(path).with_settings(arguments.set)
         name = path.resolve().name
         if name in agents:
             raise ConfigError(f"two runs are called {name!r}; serve them one by one")
         agents[name] = Agent.load(recipe, index=arguments.index, model=str(run_model(path)), judge=judge)
     if not arguments.runs or arguments.model:
-        names = arguments.recipe or ["rag", *(name for name in RECIPES if name != "rag")]
+        names = arguments.recipe or _offered(is_embedded=not arguments.model)
         recipes = {name: _recipe(arguments, name) for name in names}
         engine = open_engine(arguments.model or next(iter(recipes.values())).scale.model)
         agents |= {name: Agent(recipe, engine, recipe.retriever, judge) for name, recipe in recipes.items()}
     return agents
+
+
+def _offered(*, is_embedded: bool) -> list[str]:
+    """Every recipe by name, rag first; for the embedded model those of its size."""
+    from sleuth.recipes import RECIPES, recipe_names
+
+    names, sized = ["rag", *(name for name in RECIPES if name != "rag")], recipe_names()
+    return [name for name in names if not is_embedded or f"{name}/cpu" in sized]
 
 
 def _recipe(arguments: argparse.Namespace, name: str) -> Recipe:

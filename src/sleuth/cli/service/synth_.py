@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.count < 1:
         raise ConfigError(f"--count must be at least 1, not {arguments.count}")
     kinds = _kinds(arguments.kinds)
+    for path in filter(None, (arguments.output, arguments.dev)):
+        _check_writable(path)
     passages = [p for corpus in open_corpora(arguments.sources) for p in corpus.passages(warn)]
     if not passages:
         raise DataError(f"no passages in {', '.join(arguments.sources)}")
@@ -88,6 +91,17 @@ def run(arguments: argparse.Namespace) -> int:
             f"none of {sum(tally.written.values())} candidates passed every check: use a larger model"
         )
     return 0
+
+
+def _check_writable(path: Path) -> None:
+    """Raise ConfigError before the questions are written, which takes long."""
+    if path.is_dir():
+        raise ConfigError(f"{path} is a folder, not a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=path.parent).close()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _kinds(given: str) -> tuple[Any, ...]:
