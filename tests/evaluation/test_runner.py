@@ -18,10 +18,11 @@ from sleuth.errors import BusyError, ConfigError, DataError, EngineError, JudgeE
 from sleuth.evaluation.records import Record
 from sleuth.evaluation.result import load_evaluation, summarise
 from sleuth.evaluation.runner import Progress
+from sleuth.evaluation.settings import fingerprint
 from sleuth.lock import FolderLock
 from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.base import Reward
-from sleuth.types import Question, Score, Trajectory
+from sleuth.types import Exchange, Question, Score, Trajectory
 
 
 def _lines(path: Path) -> list[dict[str, object]]:
@@ -291,3 +292,10 @@ def test_the_order_in_which_episodes_end_changes_no_interval() -> None:
         Record(f"q{i}", "d", "?", None, (), "steps", "", "", "", 0.0, {"x": i / 7}) for i in range(300)
     ]
     assert summarise(records, {}) == summarise(records[::-1], {})
+
+
+def test_the_fingerprint_of_questions_covers_their_conversations():
+    alone = Question("q", "And when?", ("1999",))
+    follow_up = replace(alone, history=(Exchange("Who signed?", "Ann"),))
+    other = replace(alone, history=(Exchange("Who signed?", "Tom"),))
+    assert len({fingerprint([question]) for question in (alone, follow_up, other)}) == 3

@@ -63,7 +63,7 @@ def rules_of(dataset: str) -> Rules:
 
 def fingerprint(questions: Sequence[Question]) -> str:
     """SHA-256 over questions and accepted answers, whatever their order."""
-    rows = sorted((q.dataset, q.id, q.text, list(q.answers), q.answerable) for q in questions)
+    rows = sorted((q.dataset, q.id, q.text, list(q.answers), q.answerable, *q.history) for q in questions)
     return hashlib.sha256(repr(rows).encode("utf-8", "backslashreplace")).hexdigest()
 
 
