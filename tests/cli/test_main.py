@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,20 @@ def test_a_closed_pipe_is_not_an_error(tmp_path: Path):
     assert result.stdout == "["
     assert "Traceback" not in result.stderr
     assert result.returncode == 0
+
+
+def test_a_table_for_a_reader_that_is_gone_is_not_an_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run(
+        [sys.executable, "-m", "sleuth", "recipes"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_an_interrupt_is_not_a_crash(monkeypatch: pytest.MonkeyPatch, capsys: Capture):

@@ -95,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):
+            return 0  # rich ends the program where the reader of our output is gone
         # A user's recipe file that calls sys.exit(0) must not look like a run that succeeded.
         return _fail(f"{parsed.verb} was ended by sys.exit({stop.code!r}) in the code it ran")
     except BrokenPipeError:

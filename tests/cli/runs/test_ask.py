@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sleuth.cli import main
+from sleuth.engines.scripted import ScriptedEngine
 
 Capture = pytest.CaptureFixture[str]
 
@@ -73,6 +74,18 @@ def test_chat_answers_every_line_and_shows_its_searches(
     assert shown.index("searching: Who wrote Emma?") < shown.index("found: Emma")
     assert "searching: Is tea a drink?" in shown
     assert "never asked" not in shown
+
+
+def test_a_chat_continues_after_an_error_and_ends_with_it(
+    index: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+):
+    capsys.readouterr()
+    monkeypatch.setattr("sleuth.agent.open_engine", lambda _: ScriptedEngine([]))
+    monkeypatch.setattr("sys.stdin", io.StringIO("Who wrote Emma?\nAnd when?\n"))
+    assert main(["chat", index, "--model", "any"]) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 2
+    assert "the script has 0 replies" in errors[0]
 
 
 def test_chat_reports_a_missing_index_in_one_line(capsys: Capture):

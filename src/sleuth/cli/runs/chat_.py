@@ -27,11 +27,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read questions until the end of the input or an empty line; each is read with those before it."""
+    """Read questions until the end of the input or an empty line; each is read with those before it.
+
+    Returns 1 if one of them could not be answered.
+    """
     agent = open_agent(arguments, chosen_recipe(arguments, arguments.index), arguments.index)
     if sys.stdin.isatty():
         print(f"Ask about your documents; {FORGET} begins a new conversation, an empty line ends the chat.")
     history: list[Exchange] = []
+    code = 0
     while question := _next_question():
         if question == FORGET:
             history.clear()
@@ -40,7 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
             history.append(asyncio.run(_answer(agent, question, history)))
         except SleuthError as error:
             warn(str(error))
-    return 0
+            code = 1
+    return code
 
 
 def _next_question() -> str:
