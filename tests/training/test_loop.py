@@ -26,7 +26,7 @@ from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
 from sleuth.scale import Scale
 from sleuth.training.loop import divide
-from sleuth.types import Hit, Question, Score, Trajectory
+from sleuth.types import Exchange, Hit, Question, Score, Trajectory
 from support import toy
 from support.toy import quiet, rows, shown, timeless, weights
 
@@ -208,8 +208,10 @@ def test_a_run_that_is_done_is_not_done_again_and_its_folder_takes_no_other(tmp_
     assert (again.steps, again.stopped, again.figures) == (2, "done", {})
     with pytest.raises(TrainingError, match="batch 3, not 2"):
         toy.run(tmp_path, steps=2, batch=2)
-    with pytest.raises(TrainingError, match="questions"):
-        toy.run(tmp_path, steps=2, setup=toy.parts(questions=toy.QUESTIONS[:5]))
+    follow_ups = [replace(q, history=(Exchange("?", "a"),)) for q in toy.QUESTIONS]
+    for others in (toy.QUESTIONS[:5], follow_ups):
+        with pytest.raises(TrainingError, match="questions"):
+            toy.run(tmp_path, steps=2, setup=toy.parts(questions=others))
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 

@@ -8,6 +8,7 @@ and never trained on.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm, Companion
@@ -373,7 +374,7 @@ class _Stage:
         return fmean(match for part in ranks.gather(matches) for match in part)
 
     def _identity(self) -> dict[str, object]:
-        texts = (text for q in self.parts.questions for text in (q.dataset, q.id, q.text))
+        texts = (text for q in self.parts.questions for text in (q.dataset, q.id, q.text, *chain(*q.history)))
         return {
             "seed": self.plan.seed,
             "batch": self.plan.batch,
