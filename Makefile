@@ -54,10 +54,11 @@ learn: $(VENV)/.test
 	$(BIN)/python benchmarks/learn.py eval-rar/demo --arms method --data factbook:dev/bridge,intersection --questions 300 \
 		--sampled 0 --set scale.steps=9 --set scale.dev_questions=0 --at-least 4 --json runs/learn
 
-## make bench        rollouts, update and BM25 against their yardsticks; JSON in results/benchmarks
+## make bench        rollouts, update, a whole step and BM25 against their yardsticks; JSON in results/benchmarks
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/rollouts.py --json results/benchmarks/rollouts.json
 	$(BIN)/python benchmarks/update.py --json results/benchmarks/update.json
+	$(BIN)/python benchmarks/step.py --json results/benchmarks/step.json
 	$(BIN)/python benchmarks/bm25.py --json results/benchmarks/bm25.json
 
 ## make bench-retrieval  BM25, server, growth to LARGEST passages (5 million), and vectors with

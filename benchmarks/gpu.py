@@ -14,9 +14,7 @@ Each part runs in a process of its own with a time limit. A part that fails is r
 
 import argparse
 import json
-import os
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -25,6 +23,8 @@ from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from parts import run_part, write
 
 LIMITS = {
     "card": 30,
@@ -63,11 +63,7 @@ def main() -> None:
         figures[name] = part(options, name)
         print(f"{name}: {figures[name]}", file=sys.stderr)
     figures["shares"] = shares(figures)
-    text = json.dumps(figures, indent=1)
-    print(text)
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(text + "\n", encoding="utf-8")
+    write(figures, options.json)
 
 
 def machine(options: argparse.Namespace) -> dict[str, str]:
@@ -80,20 +76,12 @@ def machine(options: argparse.Namespace) -> dict[str, str]:
 
 
 def part(options: argparse.Namespace, name: str) -> dict[str, Any]:
-    """Figures of one part, or the last line of the error that ended it."""
-    command = [sys.executable, __file__, "--model", options.model, "--device", options.device, "--run", name]
-    hidden = {} if options.device == "cuda" else {"CUDA_VISIBLE_DEVICES": ""}
-    limit = LIMITS[name] * (1 if options.device == "cuda" else 3)
-    started = time.monotonic()
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=os.environ | hidden)
-    except subprocess.TimeoutExpired:
-        return {"error": f"took longer than {limit} s"}
-    lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines() or [""]
-    if done.returncode:
-        return {"error": lines[-1][:300], "seconds": round(time.monotonic() - started, 1)}
-    found: dict[str, Any] = json.loads(lines[-1])
-    return found | {"seconds": round(time.monotonic() - started, 1)}
+    """Figures of one part, or its error."""
+    on_cuda = options.device == "cuda"
+    command = [__file__, "--model", options.model, "--device", options.device, "--run", name]
+    return run_part(
+        command, LIMITS[name] * (1 if on_cuda else 3), {} if on_cuda else {"CUDA_VISIBLE_DEVICES": ""}
+    )
 
 
 def shares(figures: dict[str, Any]) -> dict[str, float]:
@@ -212,26 +200,11 @@ def play(engine: Any, size: dict[str, int]) -> tuple[list[list[int]], float]:
 
 def update(policy: Any, size: dict[str, int], gradients_only: bool = False) -> None:
     """One GRPO update of a group of random rollouts with a shared prompt."""
-    import torch
+    from trainers import our_update, random_group
 
-    from sleuth.algorithms.grpo import GRPO
-    from sleuth.training.update.gradients import accumulate_gradients
     from sleuth.training.update.optimiser import Optimiser, Schedule
-    from sleuth.types import Question, Segment, Signal, Trajectory
 
-    draw = torch.Generator().manual_seed(0)
-    words = policy.model.get_input_embeddings().num_embeddings
-
-    def segment(author: Any, length: int) -> Segment:
-        return Segment(author, "", tuple(torch.randint(0, words, (length,), generator=draw).tolist()))
-
-    prompt = segment("prompt", size["prompt"])
-    rows = [
-        Trajectory(Question("q", "", ()), (prompt, segment("policy", size["response"])))
-        for _ in range(size["samples"])
-    ]
-    signals = [Signal(row, ((-1.0) ** i,) * size["response"]) for i, row in enumerate(rows)]
-    accumulate_gradients(policy, GRPO(beta=0.0), signals)
+    our_update(policy, random_group(policy, size["prompt"], size["response"], size["samples"]))
     if not gradients_only:
         Optimiser(policy.trainable_parameters(), Schedule(1e-6, 1)).step()
 
@@ -249,6 +222,8 @@ def letters(text: str) -> float:
 
 def step(options: argparse.Namespace, vllm: bool) -> dict[str, Any]:
     """Steps of `train` on single-turn questions, every token by the policy."""
+    from trainers import sleuth_steps
+
     from sleuth.algorithms.grpo import GRPO
     from sleuth.episodes.limits import Limits
     from sleuth.episodes.world import World
@@ -256,8 +231,7 @@ def step(options: argparse.Namespace, vllm: bool) -> dict[str, Any]:
     from sleuth.retrievers.given import GivenParagraphs
     from sleuth.rewards.base import Reward
     from sleuth.scale import Scale
-    from sleuth.training.loop import Parts, train
-    from sleuth.training.runs.log import RunLog
+    from sleuth.training.loop import Parts
     from sleuth.types import Passage, Question, Score, Trajectory
 
     @dataclass(frozen=True)
@@ -275,11 +249,7 @@ def step(options: argparse.Namespace, vllm: bool) -> dict[str, Any]:
     given = (Passage("none", "", "none"),)  # never read
     asked = [Question(str(i), text, ("",), given) for i, text in enumerate(questions(size["questions"]))]
     parts = Parts(asked, world, Letters(), GRPO(group_size=size["samples"], beta=0.0))
-    with TemporaryDirectory() as folder:
-        with RunLog(Path(folder)) as log:
-            train(policy, parts, scale, log)
-        lines = (Path(folder) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    row = min(map(json.loads, lines[1:]), key=lambda each: each["time/step_s"])
+    row = min(sleuth_steps(policy, parts, scale)[1:], key=lambda each: each["time/step_s"])
     names = ("time/step_s", "time/rollout_s", "time/update_s", "rollouts/response_length")
     return {
         **{name: round(row[name], 3) for name in names},
@@ -292,10 +262,9 @@ def trl(options: argparse.Namespace, _: bool) -> dict[str, Any]:
     """TRL's trainer on the same questions, group, lengths and reward."""
     import importlib.util
 
+    from trainers import trl_trainer
     from transformers import TrainerCallback
-    from trl import GRPOConfig, GRPOTrainer
 
-    import datasets
     from sleuth.engines.models import load_model
 
     size, on_cuda = SIZES[options.device], options.device == "cuda"
@@ -307,33 +276,26 @@ def trl(options: argparse.Namespace, _: bool) -> dict[str, Any]:
         def on_step_end(self, *_: Any, **__: Any) -> None:
             times.append(time.perf_counter())
 
+    rows = size["questions"] * size["samples"]
+    settings = {"vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.3} if by_vllm else {}
     with TemporaryDirectory() as folder:
-        rows = size["questions"] * size["samples"]
-        arguments = GRPOConfig(
-            output_dir=folder,
+        trainer = trl_trainer(
+            model,
+            tokenizer,
+            [[{"role": "user", "content": text}] for text in questions(size["questions"])] * STEPS,
+            folder,
+            reward_funcs=lambda completions, **_: [letters(one[0]["content"]) for one in completions],
+            callbacks=[Clock()],
             per_device_train_batch_size=rows if rows <= 32 else 32,
             gradient_accumulation_steps=max(1, rows // 32),
             num_generations=size["samples"],
             max_completion_length=size["new"],
             max_steps=STEPS,
             learning_rate=1e-6,
-            beta=0.0,
             bf16=on_cuda,
             use_cpu=not on_cuda,
-            gradient_checkpointing=False,
             use_vllm=by_vllm,
-            **({"vllm_mode": "colocate", "vllm_gpu_memory_utilization": 0.3} if by_vllm else {}),
-            report_to="none",
-            save_strategy="no",
-        )
-        prompts = [[{"role": "user", "content": text}] for text in questions(size["questions"])]
-        trainer = GRPOTrainer(
-            model=model,
-            reward_funcs=lambda completions, **_: [letters(one[0]["content"]) for one in completions],
-            args=arguments,
-            train_dataset=datasets.Dataset.from_dict({"prompt": prompts * STEPS}),
-            processing_class=tokenizer,
-            callbacks=[Clock()],
+            **settings,
         )
         trainer.train()
     fastest = min(later - earlier for earlier, later in pairwise(times))

@@ -13,13 +13,14 @@ import argparse
 import json
 import random
 import shlex
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from parts import commit
 
 from sleuth.algorithms.rejection import RejectionSampling
 from sleuth.engines.base import Engine, Sampling
@@ -164,17 +165,6 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
         if (folder / name).exists():
             found[name.split("/")[0].removesuffix(".json")] = json.loads((folder / name).read_text())
     return found
-
-
-def commit() -> str:
-    """The commit of the code, with a mark if files were changed since."""
-    done = subprocess.run(
-        ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.strip()
 
 
 if __name__ == "__main__":

@@ -84,21 +84,30 @@ def documents(rng: random.Random, count: int) -> str:
     )
 
 
+def question_text(number: int) -> str:
+    """Instructions, two documents and a question, about 220 tokens."""
+    rng = random.Random(number)
+    return f"{INSTRUCTIONS}\n{documents(rng, 2)}\nQuestion: What is the {rng.choice(FACTS)} of {rng.choice(TOWNS)}?"
+
+
+def news(rng: random.Random, count: int = 4) -> str:
+    """The environment's text after a turn: documents and the beginning of the next turn."""
+    return f"\n\n{documents(rng, count)}\nLong retelling of these documents:\nThe first"
+
+
 def prompts(engine: TransformersEngine, questions: int, samples: int) -> list[Episode]:
     """Contexts of about 250 tokens; the samples of a question are equal."""
     found: list[Episode] = []
-    for question in range(questions):
-        rng = random.Random(question)
-        text = f"{INSTRUCTIONS}\n{documents(rng, 2)}\nQuestion: What is the {rng.choice(FACTS)} of {rng.choice(TOWNS)}?"
-        tokens = engine.tokenizer.chat([Message("user", text)]) + engine.tokenizer.encode(CUE)
+    for number in range(questions):
+        chat = engine.tokenizer.chat([Message("user", question_text(number))])
+        tokens = chat + engine.tokenizer.encode(CUE)
         found += [list(tokens) for _ in range(samples)]
     return found
 
 
 def world(engine: TransformersEngine, turn: int, episode: int) -> list[int]:
-    """Tokens after a turn: four documents and the beginning of the next turn."""
-    text = documents(random.Random(1000 * turn + episode), 4)
-    return engine.tokenizer.encode(f"\n\n{text}\nLong retelling of these documents:\nThe first")
+    """Tokens of the environment after a turn."""
+    return engine.tokenizer.encode(news(random.Random(1000 * turn + episode)))
 
 
 def in_rounds(engine: TransformersEngine, write: Write) -> Play:
@@ -117,27 +126,38 @@ def in_rounds(engine: TransformersEngine, write: Write) -> Play:
 
 
 def by_generate(engine: TransformersEngine, stop_strings: bool) -> Play:
-    """transformers' generate over the whole batch, padded on the left, one round of turns after another."""
-    model: Any = engine.model
-    hf = engine.tokenizer.hf
-    options = {"stop_strings": list(STOPS), "tokenizer": hf} if stop_strings else {}
+    """transformers' generate over the whole batch, one round of turns after another."""
 
     def write(contexts: Sequence[Episode], max_new: int) -> list[list[int]]:
-        width = max(map(len, contexts))
-        ids = torch.tensor([[hf.pad_token_id] * (width - len(c)) + list(c) for c in contexts])
-        mask = torch.tensor([[0] * (width - len(c)) + [1] * len(c) for c in contexts])
-        with torch.no_grad():
-            out = model.generate(ids, attention_mask=mask, max_new_tokens=max_new, do_sample=False, **options)
-        return [cut(row, engine) for row in out[:, width:].tolist()]
+        return generate(engine.model, engine.tokenizer.hf, contexts, max_new, stop_early=stop_strings)
 
     return in_rounds(engine, write)
 
 
-def cut(tokens: list[int], engine: TransformersEngine) -> list[int]:
+def generate(
+    model: Any,
+    hf: Any,
+    contexts: Sequence[Episode],
+    max_new: int,
+    stops: tuple[str, ...] = STOPS,
+    *,
+    stop_early: bool = True,
+) -> list[list[int]]:
+    """Greedy turns by transformers' generate, padded on the left, each up to the token that completes a stop string."""
+    width = max(map(len, contexts))
+    ids = torch.tensor([[hf.pad_token_id] * (width - len(c)) + list(c) for c in contexts])
+    mask = torch.tensor([[0] * (width - len(c)) + [1] * len(c) for c in contexts])
+    options = {"stop_strings": list(stops), "tokenizer": hf} if stop_early else {}
+    with torch.no_grad():
+        out = model.generate(ids, attention_mask=mask, max_new_tokens=max_new, do_sample=False, **options)
+    return [cut(row, hf, stops) for row in out[:, width:].tolist()]
+
+
+def cut(tokens: list[int], hf: Any, stops: tuple[str, ...]) -> list[int]:
     """The turn up to the token that completes a stop string or ends the text."""
     for index, token in enumerate(tokens):
-        text = engine.tokenizer.decode(tokens[: index + 1])
-        if token == engine.tokenizer.hf.eos_token_id or any(stop in text for stop in STOPS):
+        text = hf.decode(tokens[: index + 1], skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        if token == hf.eos_token_id or any(stop in text for stop in stops):
             return tokens[: index + 1]
     return tokens
 
