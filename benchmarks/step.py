@@ -1,4 +1,4 @@
-"""What a training step costs, ours and TRL's in one run: same model, same greedy tokens, same gradients.
+"""Cost of a training step, ours and TRL's in one run: same model, same greedy tokens, same gradients.
 
 Each part runs in a process of its own. Where two ways are compared they take turns, so that other load falls on
 both, and the least CPU time of each counts. The episodes are those of rollouts.py: three turns of one sentence,
