@@ -136,32 +136,32 @@ def growth(options: argparse.Namespace, policy: Any, engine: Any) -> dict[str, A
 
 
 def profile(options: argparse.Namespace, policy: Any, engine: Any) -> dict[str, dict[str, float]]:
-    """Shares of CPU time by kind of operation, and the seconds under the profiler."""
-    signals = play(options, engine, options.samples)
-    group = random_group(policy, options.prompt, options.response, options.group)
-    policy.model.zero_grad(set_to_none=True)
+    """Shares of time by kind of operation; updates of two rows, since the profiler keeps every operation."""
+    signals = play(options, engine, options.samples)[:2]
+    group = random_group(policy, options.prompt, options.response, 2)
     found = {"rollouts": shares(lambda: play(options, engine, options.samples))}
-    found["update"] = shares(lambda: our_update(policy, signals, options.micro_batch_tokens))
+    engine.release()
+    for name, rows in {"update in step": signals, "update": group}.items():
+        policy.model.zero_grad(set_to_none=True)
+        found[name] = shares(partial(our_update, policy, rows, options.micro_batch_tokens))
     policy.model.zero_grad(set_to_none=True)
-    found["update of random rollouts"] = shares(lambda: our_update(policy, group, options.micro_batch_tokens))
     with TemporaryDirectory() as folder:
         trainer = trl_copy(policy, folder)
         trainer.model.eval()
-        found["update of random rollouts, TRL"] = shares(lambda: their_update(trainer, group))
+        found["TRL's update"] = shares(partial(their_update, trainer, group))
     return found
 
 
 def shares(work: Callable[[], Any]) -> dict[str, float]:
-    """CPU seconds of `work` under the profiler, and the share of each kind of operation."""
-    started = time.process_time()
+    """Seconds of `work` under the profiler, and the share of each kind of operation."""
     every_thread = _ExperimentalConfig(profile_all_threads=True)  # our engine decodes in one of its own
     with profiler(activities=[ProfilerActivity.CPU], experimental_config=every_thread) as record:
+        started = time.perf_counter()
         work()
-    seconds = time.process_time() - started
+        seconds = time.perf_counter() - started
     sums: dict[str, float] = defaultdict(float)
     for event in record.key_averages():
         kind = next((k for k, names in KINDS.items() if any(n in event.key for n in names)), "other")
         sums[kind] += event.self_cpu_time_total / 1e6
-    sums["outside operations"] = max(0.0, seconds - sum(sums.values()))
-    whole = sum(sums.values())
-    return {"cpu_s": round(seconds, 2)} | {kind: round(value / whole, 3) for kind, value in sums.items()}
+    sums["between operations"] = max(0.0, seconds - sum(sums.values()))
+    return {"seconds": round(seconds, 2)} | {k: round(value / seconds, 3) for k, value in sums.items()}
