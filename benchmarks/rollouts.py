@@ -18,7 +18,6 @@ other tokens. Model loading and a warm-up of one episode are not counted.
 
 import argparse
 import asyncio
-import json
 import platform
 import random
 import time
@@ -28,6 +27,7 @@ from typing import Any
 
 import torch
 import transformers
+from parts import commit, machine, write
 
 from sleuth.engines.base import Message, Request, Sampling
 from sleuth.engines.models import load_model
@@ -226,7 +226,10 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "episodes_per_cpu_second": {name: round(len(episodes) / value, 4) for name, value in best.items()},
         "ratio_to_search_r1": round(best["search-r1"] / best["sleuth"], 2),
         "ratio_to_generate_with_stop_strings": round(best["generate"] / best["sleuth"], 2),
+        "dtype": arguments.dtype,
         "threads": torch.get_num_threads(),
+        "machine": machine(),
+        "commit": commit(),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -251,11 +254,7 @@ def main() -> None:
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     result = measure(arguments)
-    text = json.dumps(result, indent=1)
-    print(text)
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(text + "\n", encoding="utf-8")
+    write(result, arguments.json)
     if result["episodes_with_different_tokens"]:
         raise SystemExit(f"{result['episodes_with_different_tokens']} episodes have different tokens")
 
