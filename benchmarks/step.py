@@ -79,7 +79,8 @@ def table(figures: dict[str, Any]) -> dict[str, float]:
         "step / TRL, target 3": step.get("step"),
         "update of long prompts / TRL, target 2.5": alone.get("update"),
         "EviOmni's probes / generate": methods.get("eviomni_probes", {}).get("ratio_to_generate"),
-        "EVO-RAG's siblings / whole episodes": methods.get("evo_rag_siblings", {}).get("ratio"),
+        "EVO-RAG's siblings / whole episodes": methods.get("evo_rag_siblings", {}).get("ratio_to_whole"),
+        "the same / own documents": methods.get("evo_rag_siblings", {}).get("ratio_to_independent"),
         "evaluation / generate": evaluation.get("ratio_to_generate"),
     }
     return {name: ratio for name, ratio in rows.items() if ratio}
