@@ -9,6 +9,7 @@ import os
 import pickle
 import socket
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,7 @@ from torch.distributed.tensor import DTensor
 from sleuth.algorithms.grpo import GRPO
 from sleuth.algorithms.rejection import RejectionSampling
 from sleuth.engines.transformers import TransformersEngine
+from sleuth.errors import TrainingError
 from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.training.parallel import ranks
 from sleuth.training.parallel.sharding import plain
@@ -189,8 +191,17 @@ def run(folder: Path, options: dict[str, Any]) -> np.ndarray:
     return values(policy)
 
 
-def _fail(error: type[Exception], trajectory: Trajectory) -> float:
+def _fail(error: type[Exception], trajectory: Trajectory | None) -> float:
     raise error("the second rank cannot be ignored")
+
+
+def fail_and_leave_last() -> None:
+    """Share an error that the second rank keeps until the first, which has the store, is gone."""
+    try:
+        ranks.gather(partial(_fail, TrainingError, None))
+    finally:
+        if not ranks.is_first():
+            time.sleep(2)
 
 
 def fit(folder: Path, shard: bool) -> np.ndarray:

@@ -152,6 +152,13 @@ def test_an_error_on_one_rank_is_printed_by_one_and_ends_both(tmp_path: Path) ->
 
 
 @slow
+def test_an_error_is_printed_once_though_the_rank_with_the_store_has_ended() -> None:
+    first, last = on_ranks(2, ranked.fail_and_leave_last)
+    assert isinstance(first, TrainingError)
+    assert isinstance(last, RankError)
+
+
+@slow
 def test_a_bug_on_one_rank_keeps_its_type_and_ends_the_others(tmp_path: Path) -> None:
     other, own = on_ranks(2, ranked.run, tmp_path, {"steps": 3, "fails": ZeroDivisionError})
     assert isinstance(own, ZeroDivisionError)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -147,9 +147,10 @@ def joined() -> Iterator[None]:
         with _named_loss():
             yield
     except (SleuthError, KeyboardInterrupt) as error:
-        is_named = False
-        with suppress(RuntimeError):  # the store ends with the process that keeps it
+        try:
             is_named = store.add("sleuth-errors", 1) > 1
+        except RuntimeError:  # the rank that keeps the store has ended, after it printed a shared error
+            is_named = not isinstance(error, RankLostError)
         if is_named:
             raise RankError(f"another rank failed: {error}") from error
         raise
