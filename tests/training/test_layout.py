@@ -2,6 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sleuth.training.update import layout
 from sleuth.training.update.layout import Row, plan, rows_of
 from sleuth.types import Question, Segment, Trajectory
 
@@ -66,13 +67,21 @@ FIRST, SECOND = "instruction: " + "a" * 40, "instruction: " + "b" * 50
     ],
 )
 def test_rows_share_prefixes_and_batches(
-    texts: list[tuple[str, str]], expected: list[tuple[int, list[list[int]]]]
+    texts: list[tuple[str, str]], expected: list[tuple[int, list[list[int]]]], monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(layout, "PASS", 0)
     bundles = plan([made(i, *text) for i, text in enumerate(texts)], max_tokens=10_000)
     found = [
         (bundle.prefix, [sorted(r.index for r in batch) for batch in bundle.batches]) for bundle in bundles
     ]
     assert found == expected
+
+
+def planned(rows: list[Row], budget: int, cost: int | None) -> list[layout.Bundle]:
+    """The plan where a pass costs as much as `cost` tokens; None = without shared prefixes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "PASS", cost or 0)
+        return plan(rows, budget, share_prefix=cost is not None)
 
 
 prompts = st.sampled_from(["a" * 30, "a" * 30 + "b" * 20, "a" * 9, "c" * 12, "cd"])
@@ -81,12 +90,12 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]) 
 
 
 @patient
-@given(st.lists(texts, max_size=12), st.integers(1, 300), st.booleans(), st.integers(0, 11))
+@given(st.lists(texts, max_size=12), st.integers(1, 300), st.sampled_from([None, 0, 30]), st.integers(0, 11))
 def test_every_row_once_within_the_budget_and_in_any_order(
-    found: list[tuple[str, str]], budget: int, share: bool, turn: int
+    found: list[tuple[str, str]], budget: int, cost: int | None, turn: int
 ):
     rows = [made(i, *text) for i, text in enumerate(found)]
-    bundles = plan(rows, budget, share_prefix=share)
+    bundles = planned(rows, budget, cost)
     batches = [(b.prefix, batch) for b in bundles for batch in b.batches]
     assert sorted(r.index for _, batch in batches for r in batch) == list(range(len(rows)))
     for bundle in bundles:
@@ -97,11 +106,27 @@ def test_every_row_once_within_the_budget_and_in_any_order(
         longest = max(len(r.tokens) for r in batch)
         assert len(batch) == 1 or prefix + len(batch) * (longest - prefix) <= budget
     reordered = [*rows[turn:], *rows[:turn]][::-1]
-    assert plan(reordered, budget, share_prefix=share) == bundles
+    assert planned(reordered, budget, cost) == bundles
 
 
 @patient
-@given(st.lists(texts, min_size=1, max_size=12))
-def test_sharing_never_computes_more_tokens_than_plain_rows_hold(found: list[tuple[str, str]]):
+@given(st.lists(texts, min_size=1, max_size=12), st.sampled_from([0, 30]))
+def test_sharing_never_computes_more_tokens_than_plain_rows_hold(found: list[tuple[str, str]], cost: int):
     rows = [made(i, *text) for i, text in enumerate(found)]
-    assert sum(b.num_tokens for b in plan(rows, 1)) <= sum(len(r.tokens) for r in rows)
+    assert sum(b.num_tokens for b in planned(rows, 1, cost)) <= sum(len(r.tokens) for r in rows)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "response", "count", "shares"),
+    [
+        (600, 60, 7, True),
+        (100, 330, 6, False),
+        (100, 330, 2, False),
+        (1500, 150, 7, True),
+    ],
+)
+def test_a_prefix_is_shared_where_it_saves_more_than_its_passes_cost(
+    prompt: int, response: int, count: int, shares: bool
+):
+    rows = [made(i, "a" * prompt, chr(98 + i) * response) for i in range(count)]
+    assert [bool(bundle.prefix) for bundle in plan(rows, 2048)] == [shares]
