@@ -130,7 +130,7 @@ _Part = tuple[int, int, int]
 def _best_parts(
     rows: Sequence[Row], shared: Sequence[int], low: int, high: int, max_tokens: int
 ) -> tuple[float, list[_Part]]:
-    """The division of rows[low:high] that saves most, and what it saves, in tokens.
+    """The division of rows[low:high] that saves most, and its saving in tokens.
 
     Rows are sorted, so that those with a common beginning are neighbours: either all of them
     share what they have in common, or they are divided where neighbours share least.
@@ -151,7 +151,7 @@ def _best_parts(
 
 
 def _saved(rows: Sequence[Row], prefix: int, max_tokens: int) -> float:
-    """What sharing a prefix saves, in tokens, against plain rows in full batches."""
+    """Saving in tokens by a shared prefix, against plain rows in full batches."""
     if prefix < SHORTEST_PREFIX:
         return 0.0
     lengths = [len(row.tokens) for row in rows]
