@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pytest
 
 from sleuth.agent import Agent
-from sleuth.citations import NOT_FOUND, UNSUPPORTED
+from sleuth.citations import NO_ANSWER, NOT_FOUND, UNSUPPORTED, bare_answer
 from sleuth.errors import JudgeError
 from sleuth.judges.base import Judge
 from sleuth.types import Passage
@@ -37,9 +38,44 @@ def test_an_answer_that_the_documents_do_not_show_is_marked(answer: str):
     assert reply.cited.text == f"{answer}\n\n{UNSUPPORTED}"
 
 
-def test_an_episode_without_an_answer_is_not_in_these_documents():
-    reply = agent_that([SEARCHES[0], "<evaluate>Nothing.</evaluate><think>?</think>"] * 2).ask(QUESTION)
-    assert (reply.cited.status, reply.cited.text, reply.citations) == ("not_found", NOT_FOUND, ())
+@pytest.mark.parametrize(
+    ("recipe", "turn", "status", "text"),
+    [
+        ("eval-rar/cpu", "<evaluate>Nothing.</evaluate><think>?</think>", "no_answer", NO_ANSWER),
+        ("evo-rag/cpu", "<think>?</think><refuse>no evidence</refuse>", "not_found", NOT_FOUND),
+    ],
+)
+def test_a_refusal_and_a_missing_answer_have_different_statuses(recipe: str, turn: str, status: str, text: str):
+    reply = agent_that([SEARCHES[0], turn] * 3, recipe).ask(QUESTION)
+    assert (reply.cited.status, reply.cited.text, reply.citations) == (status, text, ())
+    assert reply.exchange.answer == ""
+
+
+RIVERS = [
+    Passage("n", "Nile", "The Nile is longer than the Amazon."),
+    Passage("a", "Amazon", "The Amazon is in Brazil."),
+]
+
+
+@pytest.mark.parametrize(
+    ("question", "status"),
+    [
+        ("Which river is longer, the Nile or the Amazon?", "supported"),
+        ("Which river is longer than the Nile?", "unsupported"),
+    ],
+)
+def test_an_answer_in_words_of_the_question_counts_only_where_the_question_offers_it(
+    question: str, status: str
+):
+    writes = ["<search>Nile Amazon</search>", "<evaluate>x</evaluate><answer>The Nile</answer>"]
+    assert agent_that(writes, documents=RIVERS).ask(question).cited.status == status
+
+
+def test_a_page_of_white_space_is_read_at_once():
+    """A client may send it as an earlier answer."""
+    began = time.perf_counter()
+    assert len(bare_answer("a" + " " * 200_000 + "b [1]")) == 200_002
+    assert time.perf_counter() - began < 1
 
 
 def test_nothing_found_supports_nothing():

@@ -17,8 +17,8 @@ from sleuth.metrics.citations import sentences
 from sleuth.text import contains, fill
 from sleuth.types import Passage, Trajectory
 
-Status = Literal["supported", "unsupported", "not_found", "unchecked"]
-"""The documents support the answer; they do not; there is no answer in them; or the judge failed."""
+Status = Literal["supported", "unsupported", "not_found", "no_answer", "unchecked"]
+"""The documents support the answer; they do not; the model refused; it ended without an answer; or the judge failed."""
 
 SUPPORTED = 0.5
 """Least support of a statement that counts as supported."""
@@ -30,14 +30,18 @@ SHORT_ANSWER = 8
 """Most words of an answer that is not a sentence and is judged as the answer to its question."""
 CLAIM = "{answer} is the answer to '{question}'"
 NOT_FOUND = "Not in these documents."
+NO_ANSWER = "No answer: the model ended without one."
 UNSUPPORTED = "Unsupported: the documents do not show this."
+_WITHOUT_ANSWER: dict[Status, str] = {"not_found": NOT_FOUND, "no_answer": NO_ANSWER}
 
 _WORDS = LexicalJudge()
 _YES_OR_NO = re.compile(
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b",
     re.IGNORECASE,
 )
-_MARK = re.compile(r"\s*\[\d{1,3}(?:\s*,\s*\d{1,3})*\]")
+# Begins at the first of several spaces and is possessive, or a page of white space would take minutes.
+_MARK = re.compile(r"(?<!\s)\s*+\[\d{1,3}(?:\s*,\s*\d{1,3})*\]")
+_OR = re.compile(r"\bor\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
@@ -76,16 +80,16 @@ class Cited:
     @property
     def text(self) -> str:
         """The answer with numbers in brackets, and with a last line if it is not supported."""
-        if self.status == "not_found":
-            return NOT_FOUND
+        if self.status in _WITHOUT_ANSWER:
+            return _WITHOUT_ANSWER[self.status]
         lines = [" ".join(_numbered(statement) for statement in self.statements)]
         return "\n\n".join([*lines, UNSUPPORTED] if self.status == "unsupported" else lines)
 
 
 def bare_answer(text: str) -> str:
-    """The answer in a text that `Cited.text` wrote: without numbers and verdict; "" if it says that none was found."""
+    """The answer in a text that `Cited.text` wrote: without numbers and verdict; "" if the text says that there is none."""
     answer = _MARK.sub("", text.removesuffix(f"\n\n{UNSUPPORTED}")).strip()
-    return "" if answer == NOT_FOUND else answer
+    return "" if answer in _WITHOUT_ANSWER.values() else answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,12 @@ class _Quote:
 
 
 def cite(trajectory: Trajectory, judge: Judge) -> Cited:
-    """The answer of an episode with its citations; `not_found` if it has none."""
+    """The answer of an episode with its citations, or the status of an episode without an answer."""
+    if trajectory.ending == "refused":
+        return Cited("not_found")
     answer = trajectory.answer or ""
     if trajectory.ending != "answered" or not _MARK.sub("", answer).strip():
-        return Cited("not_found")
+        return Cited("no_answer")
     passages = list({hit.passage.id: hit.passage for hit in trajectory.hits}.values())
     return check(trajectory.question.text, answer, passages, judge)
 
@@ -134,14 +140,15 @@ def _support(question: str, text: str, premise: str, verdict: float | None) -> f
     """The geometric mean of the judge's verdict and the share of the statement's own words in the premise.
 
     A plain no of the judge cannot be outvoted by words, as it could in a sum. Words of the question are not its
-    own: alone they would support any answer. A yes or no to a yes-or-no question has no words of its own, and
-    the judge decides. Numbers that the premise lacks cost up to half.
+    own: alone they would support any answer. A yes or no, and one of the choices that a question gives ("A or B?"),
+    have no words of their own, and the judge decides. Numbers that the premise lacks cost up to half.
     """
     if verdict is None:
         return None
     if not (own := set(content_words(text)) - set(words(question))):
-        is_plain = text.lower().strip(" .") in ("yes", "no") and _YES_OR_NO.match(question)
-        return verdict if is_plain else 0.0
+        is_yes_or_no = text.lower().strip(" .") in ("yes", "no") and _YES_OR_NO.match(question)
+        is_choice = _OR.search(question) and contains(question, text)
+        return verdict if is_yes_or_no or is_choice else 0.0
     support = math.sqrt(verdict * _share(own, set(words(premise))))
     numbers = set(_NUMBER.findall(text)) - set(_NUMBER.findall(question))
     return support * (1 + _share(numbers, set(_NUMBER.findall(premise)))) / 2
