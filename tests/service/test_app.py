@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from sleuth.cli import main
 from sleuth.datasets import load_questions
-from sleuth.service.store import Feedback, Store
+from sleuth.service.store import Feedback, Store, verdicts
 from support.contracts import QUESTION, SEARCHES, agent_that, by_question
 
 Serve = Callable[..., Any]
@@ -125,15 +126,12 @@ def test_feedback_becomes_questions_with_right_and_rejected_answers(
         (first["id"], "down", "Ann Bell"),
         (second["id"], "up", ""),
         (third["id"], "down", ""),
-        ("resp_0", "up", ""),
     ):
         body = {"episode": episode, "thumb": thumb, "correction": correction}
         assert httpx.post(f"{served.url}/feedback", json=body).json() == {"stored": True}
     output = tmp_path / "questions.jsonl"
     assert main(["feedback", str(served.store), "-o", str(output)]) == 0
-    printed = capsys.readouterr()
-    assert "2 questions with 1 rejected answer" in printed.out
-    assert "skipped 1 verdict: their episodes are not in" in printed.err
+    assert "2 questions with 1 rejected answer" in capsys.readouterr().out
     questions = load_questions(f"jsonl:{output}", strict=True).questions
     assert [(q.text, q.answers, q.rejected) for q in questions] == [
         (QUESTION, ("Ann Bell",), ("Tom Reed",)),
@@ -143,6 +141,29 @@ def test_feedback_becomes_questions_with_right_and_rejected_answers(
     assert questions[0].hops[0].query == "who signed the 2019 contract"
     assert main(["feedback", str(served.store), "-o", str(output), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pairs"] == 1
+
+
+def test_feedback_finds_a_chat_completion_and_a_reply_from_before_a_restart(serve: Serve, tmp_path: Path):
+    body = {"model": "contracts", "messages": [{"role": "user", "content": QUESTION}]}
+    served = serve()
+    name = httpx.post(f"{served.url}/v1/chat/completions", json=body).json()["id"]
+    verdict = {"episode": name, "thumb": "up"}
+    assert httpx.post(f"{served.url}/feedback", json=verdict).json() == {"stored": True}
+    copy = tmp_path / "copy"
+    shutil.copytree(served.store, copy, ignore=shutil.ignore_patterns(".lock"))
+    store = Store(copy)
+    assert store.names == set(verdicts(copy)) == {name.removeprefix("chatcmpl-")}
+    store.close()
+
+
+@pytest.mark.parametrize("episode", ["resp_0", "chatcmpl-0", "x" * 100])
+def test_feedback_on_an_unknown_episode_gets_404(episode: str, serve: Serve):
+    served = serve()
+    reply = httpx.post(f"{served.url}/feedback", json={"episode": episode, "thumb": "up"})
+    assert reply.status_code == 404
+    assert reply.json()["error"]["message"].startswith(f"unknown episode {episode!r}")
+    assert reply.json()["error"]["type"] == "invalid_request_error"
+    assert not (served.store / "feedback.jsonl").read_bytes()
 
 
 def test_a_store_without_episodes_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -8,14 +8,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
 from sleuth.agent import Agent
-from sleuth.citations import NOT_FOUND, UNSUPPORTED
+from sleuth.citations import NO_ANSWER, UNSUPPORTED
 from sleuth.engines.base import Completion, Message, Request, Sampling
 from sleuth.engines.openai import OpenAIEngine
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.episodes.events import Found, Searching
+from sleuth.service.responses import Writer
+from sleuth.service.wire import ResponsesRequest
 from support.contracts import QUESTION, SEARCHES, agent_that
 
 Serve = Callable[..., Any]
@@ -117,7 +121,7 @@ def test_models_are_listed_by_name(serve: Serve):
     ("answer", "text"),
     [
         ("<evaluate>x</evaluate><answer>Tom Reed</answer>", f"Tom Reed\n\n{UNSUPPORTED}"),
-        ("<evaluate>x</evaluate><think>nothing</think>", NOT_FOUND),
+        ("<evaluate>x</evaluate><think>nothing</think>", NO_ANSWER),
     ],
 )
 def test_doubt_is_part_of_the_text(answer: str, text: str, serve: Serve):
@@ -141,6 +145,8 @@ def test_the_last_user_message_is_the_question(serve: Serve):
         ({"model": "contract"}, 404, "did you mean 'contracts'"),
         ({"messages": []}, 400, "no question"),
         ({"messages": [{"role": "user", "content": "  "}]}, 400, "no question"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": None}]}]}, 400, "no question"),
+        ({"model": "x" * 256}, 400, "model"),
         ({"messages": [{"role": "user", "content": "x" * 9000}]}, 400, "8000 characters"),
         ({"n": 2}, 400, "n must be 1"),
         ({"temperature": 3}, 400, "temperature"),
@@ -262,6 +268,36 @@ def test_a_fault_of_the_model_is_one_line(serve: Serve):
         events = list(stream)
     assert events[-1].type == "response.failed"
     assert "the script has 0 replies" in events[-1].response.error.message  # type: ignore[union-attr]
+
+
+class Crashing(ScriptedEngine):
+    """Has a defect."""
+
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        raise ZeroDivisionError
+
+
+def test_a_crash_ends_a_stream_with_an_error_and_counts_as_failed(serve: Serve):
+    url = serve(with_engine(Crashing([]))).url
+    with client(url).responses.stream(model="contracts", input=QUESTION) as stream:
+        events = list(stream)
+    assert events[-1].type == "response.failed"
+    assert events[-1].response.error.message.startswith("internal error")  # type: ignore[union-attr]
+    with pytest.raises(openai.APIError, match="internal error"):
+        list(client(url).chat.completions.create(**ASK, stream=True))
+    with pytest.raises(openai.InternalServerError, match="internal error"):
+        client(url).chat.completions.create(**ASK)
+    failed = 'sleuth_episodes_total{model="contracts",outcome="failed"}'
+    counts = [line.split()[-1] for line in httpx.get(f"{url}/metrics").text.splitlines() if failed in line]
+    assert float(counts[0]) >= 3
+
+
+def test_two_searches_at_once_with_one_query_are_two_items():
+    writer = Writer("a", ResponsesRequest(input=QUESTION), 0)
+    for event in (Searching("x"), Searching("x"), Found("x", ()), Found("x", ())):
+        writer.events_of(event)
+    output = writer.response("completed")["output"]
+    assert [(item["queries"], item["status"]) for item in output] == [(["x"], "completed")] * 2
 
 
 def test_a_hundred_streams_at_once_are_all_whole(serve: Serve):

@@ -6,6 +6,7 @@ Every request is checked before its response starts. A client that leaves ends i
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
@@ -96,9 +97,8 @@ class Service:
         asked = wire.read(await _json_body(request), wire.ChatRequest)
         name, created, events = self._begin(asked)
         if asked.stream:
-            return _stream(
-                chat.chunks(events, name, asked, created), events, lambda e: wire.sse({"error": e})
-            )
+            lines = chat.chunks(events, name, asked, created)
+            return _stream(lines, events, lambda error: wire.sse({"error": error}))
         return _json(chat.completion(await _answered(request, events), name, asked, created))
 
     async def responses(self, request: Request) -> Response:
@@ -114,7 +114,10 @@ class Service:
     async def feedback(self, request: Request) -> Response:
         """POST /feedback: a thumb, and a correction if there is one."""
         given = wire.decoded(await _json_body(request), Feedback)
-        self._store.judge(msgspec.structs.replace(given, episode=given.episode.rpartition("_")[2]))
+        name = given.episode.removeprefix("resp_").removeprefix("chatcmpl-")
+        if name not in self._store.names:
+            raise RequestError(404, f"unknown episode {given.episode!r}: send the id of a reply")
+        self._store.judge(msgspec.structs.replace(given, episode=name))
         return _json({"stored": True})
 
     def _begin(self, asked: wire.Asked) -> tuple[str, int, Events]:
@@ -146,8 +149,10 @@ def _stream(
             try:
                 async for line in lines:
                     yield line
-            except (RequestError, SleuthError) as error:
-                yield on_failure(wire.openai_error(str(error), _status(error)))
+            except Exception as error:
+                if (status := _status(error)) == 500:
+                    logging.getLogger("uvicorn.error").exception("a stream broke off")
+                yield on_failure(wire.openai_error(_reason(error), status))
 
     return StreamingResponse(
         body(),
@@ -194,24 +199,27 @@ async def _while_connected(request: Request, work: Coroutine[Any, Any, Reply]) -
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def on_error(request: Request, error: Exception) -> Response:
+async def on_error(_: Request, error: Exception) -> Response:
     """One JSON object for any error. The traceback of a crash goes to the log only."""
-    match error:
-        case HTTPException(status_code=404):
-            reason = f"no such route; there are {', '.join(PATHS)} and the page at /"
-        case HTTPException():
-            reason = f"{request.method} is not allowed here"
-        case RequestError() | SleuthError():
-            reason = str(error)
-        case _:
-            reason = "internal error; the traceback is in the server's log"
     status = _status(error)
-    return refusal(status, reason, {"Retry-After": "1"} if status == 429 else None)
+    return refusal(status, _reason(error), {"Retry-After": "1"} if status == 429 else None)
 
 
 def refusal(status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
     """An error in the form of OpenAI's API."""
     return json_response(msgspec.json.encode({"error": wire.openai_error(reason, status)}), status, headers)
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case HTTPException(status_code=404):
+            return f"no such route; there are {', '.join(PATHS)} and the page at /"
+        case HTTPException():
+            return "this method is not allowed here"
+        case RequestError() | SleuthError():
+            return str(error)
+        case _:
+            return "internal error; the traceback is in the server's log"
 
 
 def _status(error: Exception) -> int:
@@ -228,7 +236,7 @@ def _status(error: Exception) -> int:
 
 async def _json_body(request: Request) -> bytes:
     """The body of a request that declares JSON: pages of other sites cannot send one without being asked first."""
-    if not request.headers.get("content-type", "").startswith("application/json"):
+    if not request.headers.get("content-type", "").lower().startswith("application/json"):
         raise RequestError(415, "send Content-Type: application/json")
     return await request.body()
 

@@ -13,7 +13,7 @@ import prometheus_client as prometheus
 from sleuth.agent import Agent, Reply
 from sleuth.checked import Checked, Positive, PositiveFloat
 from sleuth.episodes.events import Event, Found, Writing
-from sleuth.errors import ConfigError, SleuthError
+from sleuth.errors import ConfigError
 from sleuth.registry import nearest
 from sleuth.service.tracing import Trace, usage
 from sleuth.service.wire import Asked
@@ -101,7 +101,7 @@ class Desk:
             outcome = "timeout"
             reason = f"not answered within {self.limits.timeout_s:g} s; try again"
             raise RequestError(503, reason) from error
-        except SleuthError:
+        except Exception:
             outcome = "failed"
             raise
         finally:

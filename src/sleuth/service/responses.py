@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -22,7 +23,7 @@ class Writer:
     def __init__(self, name: str, request: ResponsesRequest, created: int) -> None:
         self._name = name
         self._output: list[dict[str, Any]] = []
-        self._open: dict[str, int] = {}
+        self._open: defaultdict[str, list[int]] = defaultdict(list)
         """Places of the items in progress: searches by query, the model's turn as "", the answer as "message"."""
         self._count = 0
         self._head: dict[str, Any] = {
@@ -111,20 +112,21 @@ class Writer:
 
     def _turn(self) -> list[bytes]:
         """The event that begins the model's turn, unless it has begun."""
-        return [] if "" in self._open else [self._begin("", "rs", {"type": "reasoning", "summary": []})]
+        return [] if self._open[""] else [self._begin("", "rs", {"type": "reasoning", "summary": []})]
 
     def _begin(self, key: str, prefix: str, item: dict[str, Any]) -> bytes:
-        place = self._open[key] = len(self._output)
+        place = len(self._output)
+        self._open[key].append(place)
         self._output.append(item | {"id": f"{prefix}_{self._name}_{place}", "status": "in_progress"})
         return self._event("output_item.added", output_index=place, item=self._output[place])
 
     def _finish(self, key: str, **fields: Any) -> bytes:
-        place = self._open.pop(key)
+        place = self._open[key].pop()
         self._output[place] |= {"status": "completed"} | fields
         return self._event("output_item.done", output_index=place, item=self._output[place])
 
     def _state(self, key: str, kind: str, **more: Any) -> bytes:
-        place = self._open[key]
+        place = self._open[key][-1]
         return self._event(kind, item_id=self._output[place]["id"], output_index=place, **more)
 
     def _delta(self, key: str, kind: str, **more: Any) -> bytes:

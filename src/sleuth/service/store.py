@@ -6,6 +6,7 @@ verdict a line, of which the last on an episode counts.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
@@ -22,6 +23,8 @@ from sleuth.storage import LinesWriter, read_lines
 from sleuth.text import contains, normalise
 from sleuth.types import Trajectory
 
+_NAME = re.compile(rb'\{"question":\{"id":"(\w+)"')
+"""Beginning of a line of episodes.jsonl."""
 _Text = Annotated[str, Meta(max_length=4000)]
 
 
@@ -46,12 +49,15 @@ class Store:
         self._lock = FolderLock(folder)
         self.folder = folder
         self._episodes = TrajectoryWriter(episodes_file(folder))
+        self.names = _names(episodes_file(folder))
+        """Names of the stored episodes."""
         self._feedback = LinesWriter(folder / "feedback.jsonl")
 
     def add(self, name: str, model: str, trajectory: Trajectory) -> None:
         """Append an episode under its name; the question's data set names the model."""
         question = replace(trajectory.question, id=name, dataset=f"served/{model}")
         self._episodes.append(replace(trajectory, question=question))
+        self.names.add(name)
 
     def judge(self, feedback: Feedback) -> None:
         """Append a verdict."""
@@ -66,6 +72,11 @@ class Store:
 def episodes_file(folder: Path) -> Path:
     """The file of a store's episodes."""
     return folder / "episodes.jsonl"
+
+
+def _names(path: Path) -> set[str]:
+    with path.open("rb") as file:
+        return {found[1].decode() for line in file if (found := _NAME.match(line))}
 
 
 def verdicts(folder: Path) -> dict[str, Feedback]:

@@ -32,7 +32,7 @@ class Message(msgspec.Struct, frozen=True):
 class Asked(msgspec.Struct, frozen=True):
     """Fields that both forms share. Unknown fields are ignored, since clients send many."""
 
-    model: str = ""
+    model: Annotated[str, Meta(max_length=255)] = ""
     stream: bool = False
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     """Absent: 0, so that the same question gets the same answer."""
@@ -164,7 +164,7 @@ def _text(message: Message) -> str:
     """The text of a message, "" if it has none; images and files are not read."""
     content = message.content or ""
     if isinstance(content, list):
-        content = "\n".join(str(part.get("text", "")) for part in content if "text" in str(part.get("type")))
+        content = "\n".join(str(part.get("text") or "") for part in content if "text" in str(part.get("type")))
     return content if content.strip() else ""
 
 

@@ -127,7 +127,7 @@ def test_an_agent_answers_over_mcp(tiny_model: Path, index: str):
 
     reply = asyncio.run(asyncio.wait_for(scene(), 120))
     assert set(reply) == {"answer", "status", "citations"}
-    assert reply["status"] in ("unsupported", "not_found")
+    assert reply["status"] in ("unsupported", "not_found", "no_answer")
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from sleuth.cli.arguments import add_shared
-from sleuth.cli.output import print_json, warn
+from sleuth.cli.output import print_json
 from sleuth.text import counted
 
 
@@ -22,12 +22,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the file; a question's last verdict counts."""
     import msgspec
 
-    from sleuth.service.store import judged, questions, verdicts
+    from sleuth.service.store import questions
     from sleuth.storage import whole_file
 
     rows = list(questions(arguments.store))
-    if unknown := len(verdicts(arguments.store)) - sum(1 for _ in judged(arguments.store)):
-        warn(f"skipped {counted(unknown, 'verdict')}: their episodes are not in {arguments.store}")
     with whole_file(arguments.output) as file:
         file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
     pairs = sum(len(row["rejected"]) for row in rows)
