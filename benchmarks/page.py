@@ -44,17 +44,16 @@ def write_episodes(path: Path, count: int) -> None:
 def measure(folder: Path, count: int) -> dict[str, Any]:
     make_run(folder, steps=30)
     write_episodes(folder / "eval" / "trajectories.jsonl", count)
-    run = RunFolder(folder)
-    viewer = Viewer([run], run.sources())
+    viewer = Viewer([RunFolder(folder)])
     with running(lambda: build_viewer_app(viewer)) as url, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page()
         began = time.perf_counter()
         page.goto(f"{url}/#episodes")
-        page.get_by_label("Episodes of").select_option("eval")
+        page.get_by_label("Episodes of").select_option("run/eval")
         page.locator("table.list tbody tr").nth(49).wait_for()
         rows_s = time.perf_counter() - began
-        viewer.sources["eval"].wait()
+        viewer.sources["run/eval"].wait()
         all_s = time.perf_counter() - began
         paints = []
         for _ in range(10):

@@ -114,7 +114,7 @@ def main() -> None:
         agent = agent_that()
         agents = {"m": agent, "waiting": Agent(agent.recipe, Waiting([]), agent.retriever)}
         desk = Desk(agents, Limits(max_running=STREAMS))
-        app = build_app(desk, Store(Path(folder)), Viewer([], {}))
+        app = build_app(desk, Store(Path(folder)), Viewer([]))
         server = uvicorn.Server(uvicorn_config(lambda: app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

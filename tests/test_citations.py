@@ -45,7 +45,9 @@ def test_an_answer_that_the_documents_do_not_show_is_marked(answer: str):
         ("evo-rag/cpu", "<think>?</think><refuse>no evidence</refuse>", "not_found", NOT_FOUND),
     ],
 )
-def test_a_refusal_and_a_missing_answer_have_different_statuses(recipe: str, turn: str, status: str, text: str):
+def test_a_refusal_and_a_missing_answer_have_different_statuses(
+    recipe: str, turn: str, status: str, text: str
+):
     reply = agent_that([SEARCHES[0], turn] * 3, recipe).ask(QUESTION)
     assert (reply.cited.status, reply.cited.text, reply.citations) == (status, text, ())
     assert reply.exchange.answer == ""

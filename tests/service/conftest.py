@@ -40,7 +40,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
             stack.callback(store.close)
             episodes = Episodes(lambda: [episodes_file(store.folder)])
             stack.callback(episodes.close)
-            viewer = Viewer([], {"served": episodes}, list(chosen))
+            viewer = Viewer([], episodes, list(chosen))
             factory = lambda: build_app(Desk(chosen, Limits(**limits)), store, viewer)  # noqa: E731
             return Served(stack.enter_context(running(factory)), store.folder)
 

@@ -59,7 +59,12 @@ def test_corrections_are_trained_on_and_the_run_is_asked(
     assert [row["update/pairs"] for row in rows if "update/pairs" in row] == [1.0], rows
     capsys.readouterr()
     assert main(["ask", QUESTION, "--run", str(run), "--index", str(index), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["status"] in ("supported", "unsupported", "not_found", "no_answer")
+    assert json.loads(capsys.readouterr().out)["status"] in (
+        "supported",
+        "unsupported",
+        "not_found",
+        "no_answer",
+    )
     shared = tmp_path / "shared"
     assert main(["export", "hub", str(run), "-o", str(shared)]) == 0
     card = (shared / "README.md").read_text()

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
 from sleuth.cli import main
 from sleuth.errors import DataError
+from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.service.app import build_viewer_app
 from sleuth.service.episodes import Episodes
 from sleuth.service.run_folder import RunFolder
 from sleuth.service.viewer import Viewer
 from sleuth.storage import LinesWriter
+from sleuth.types import Score
 from support.running import running
-from support.runs import QUESTION, add_step, make_run, row
+from support.runs import GOLD, QUESTION, SECOND, add_step, episode, make_run, row
 
 
 @pytest.fixture
@@ -26,7 +31,7 @@ def shown(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """A run folder, and the address where it is shown."""
     folder = make_run(tmp_path / "run")
     run = RunFolder(folder)
-    viewer = Viewer([run], run.sources("run/"))
+    viewer = Viewer([run])
     with running(lambda: build_viewer_app(viewer)) as url:
         yield folder, url
     for source in viewer.sources.values():
@@ -92,8 +97,17 @@ def test_new_steps_appear_while_it_trains(shown: tuple[Path, str]):
     with LinesWriter(folder / "metrics.jsonl") as metrics:
         metrics.write(row(4))
     add_step(folder, 4)
-    assert [each["step"] for each in httpx.get(f"{url}/api/metrics?since=3").json()["rows"]] == [4]
+    assert [each["step"] for each in httpx.get(f"{url}/api/metrics").json()["rows"]] == [1, 2, 3, 4]
     assert len(rows(url, "run/rollouts", 12)) == 12
+
+
+def test_an_evaluation_that_begins_is_listed(shown: tuple[Path, str]):
+    folder, url = shown
+    with TrajectoryWriter(folder / "eval-step-000040" / "trajectories.jsonl") as writer:
+        writer.append(episode(GOLD, "Ann Bell", 1.0))
+    names = [source["name"] for source in httpx.get(f"{url}/api/about").json()["sources"]]
+    assert names == ["run/rollouts", "run/eval", "run/eval-step-000040"]
+    assert len(rows(url, "run/eval-step-000040", 1)) == 1
 
 
 def test_the_same_question_is_found_in_another_source(shown: tuple[Path, str]):
@@ -117,12 +131,72 @@ def test_a_damaged_line_is_left_out(tmp_path: Path):
     episodes.close()
 
 
+def test_an_episode_with_an_invalid_score_is_listed(tmp_path: Path):
+    """JSON has no NaN: its total is stored as null."""
+    path = tmp_path / "rollouts.jsonl"
+    with TrajectoryWriter(path) as writer:
+        writer.append(replace(episode(GOLD, "Ann Bell", 1.0), score=Score(math.nan, {}, "the judge failed")))
+    episodes = Episodes(lambda: [path])
+    episodes.wait()
+    assert episodes.page(["unscored"], "-reward", "", 0, 9)["total"] == 1
+    assert episodes.view(0)["episode"]["score"]["invalid"] == "the judge failed"
+    episodes.close()
+
+
+def test_a_step_that_a_resumed_run_writes_again_replaces_the_first(shown: tuple[Path, str]):
+    folder, url = shown
+    first = rows(url, "run/rollouts", 9, text="signed")
+    path = folder / "rollouts" / "step-000002.jsonl"
+    path.unlink()
+    assert len(rows(url, "run/rollouts", 6)) == 6
+    add_step(folder, 2, answer="Tom Reed, a stranger")
+    add_step(folder, 2, answer="Tom Reed, a stranger")
+    found = rows(url, "run/rollouts", 12)
+    assert [row["answer"] for row in found].count("Tom Reed, a stranger") == 4
+    old = httpx.get(f"{url}/api/episode", params={"source": "run/rollouts", "row": first[4]["row"]})
+    assert old.status_code == 404
+
+
+def test_a_longer_file_in_the_place_of_a_file_is_read_again(tmp_path: Path):
+    make_run(tmp_path / "run")
+    path = tmp_path / "run" / "rollouts" / "step-000001.jsonl"
+    episodes = Episodes(lambda: [path])
+    episodes.wait()
+    path.write_bytes(msgspec.json.encode(episode(SECOND, "Karstad", 1.0)) + b"\n" + path.read_bytes())
+    for _ in range(300):
+        page = episodes.page([], "", "", 0, 9)
+        if page["total"] == 4:
+            break
+        time.sleep(0.02)
+    assert [row["id"] for row in page["rows"]] == ["q2", "q1", "q1", "q1"]
+    episodes.close()
+
+
+def test_a_file_that_cannot_be_read_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    make_run(tmp_path / "run")
+    paths = sorted(tmp_path.glob("run/rollouts/*.jsonl"))
+    opened = Path.open
+
+    def refuse(path: Path, *arguments: Any) -> Any:
+        if path == paths[0]:
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *arguments)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    episodes = Episodes(lambda: paths)
+    episodes.wait()
+    assert len(episodes) == 6
+    episodes.close()
+
+
 def test_one_file_holds_the_page_and_its_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     make_run(tmp_path / "a")
-    make_run(tmp_path / "b", answer="<script>alert(1)</script>")
+    make_run(tmp_path / "b" / "a", answer="<script>alert(1)</script>")
     page = tmp_path / "page.html"
-    assert main(["show", str(tmp_path / "a"), str(tmp_path / "b"), "--html", str(page)]) == 0
+    runs = [str(tmp_path / "a"), str(tmp_path / "b" / "a")]
+    assert main(["show", *runs, "--html", str(page)]) == 0
     html = page.read_text()
+    assert all(f'"name":"{run}","recipe"' in html for run in runs)
     assert "/static/" not in html
     assert "<script>alert" not in html
     assert html.count("<script") == 2

@@ -29,10 +29,10 @@ def two_runs(tmp_path: Path) -> list[Path]:
 @pytest.fixture
 def url(two_runs: list[Path]) -> Iterator[str]:
     runs = [RunFolder(folder) for folder in two_runs]
-    sources = {name: found for run in runs for name, found in run.sources(f"{run.name}/").items()}
-    with running(lambda: build_viewer_app(Viewer(runs, sources))) as address:
+    viewer = Viewer(runs)
+    with running(lambda: build_viewer_app(viewer)) as address:
         yield address
-    for source in sources.values():
+    for source in viewer.sources.values():
         source.close()
 
 
@@ -88,7 +88,7 @@ def test_rows_are_shown_while_a_long_list_is_still_read(page: Any, tmp_path: Pat
     line = msgspec.json.encode(episode(GOLD, "Tom", 0.0)) + b"\n"
     (folder / "eval" / "trajectories.jsonl").write_bytes(line * 20_000)
     run = RunFolder(folder)
-    with running(lambda: build_viewer_app(Viewer([run], run.sources("big/")))) as address:
+    with running(lambda: build_viewer_app(Viewer([run]))) as address:
         page.goto(f"{address}/#episodes")
         page.get_by_label("Episodes of").select_option("big/eval")
         page.locator("table.list tbody tr").nth(49).wait_for()

@@ -5,12 +5,15 @@ A thread reads a few fields of each line, so that the first rows of any number o
 
 from __future__ import annotations
 
+import math
 import threading
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 import numpy as np
@@ -74,7 +77,8 @@ class _Action(msgspec.Struct):
 
 
 class _Score(msgspec.Struct):
-    total: float
+    total: float | None = None
+    """None if it is invalid: JSON has no NaN."""
     invalid: str = ""
 
 
@@ -91,7 +95,18 @@ class _Line(msgspec.Struct):
 
 
 _DECODE = msgspec.json.Decoder(_Line).decode
-_WHOLE = msgspec.json.Decoder(Trajectory).decode
+
+
+@dataclass(slots=True)
+class _File:
+    """A file of episodes, as far as it has been read."""
+
+    path: Path
+    end: int = 0
+    last: bytes = b""
+    """The last line read, by which a file that was written again is recognised."""
+    is_gone: bool = False
+    """Whether it was removed or written again, as by a resumed run."""
 
 
 class _Place(NamedTuple):
@@ -108,8 +123,8 @@ class Episodes:
     ) -> None:
         """`credit`: the tokens' credit, from the episodes of one question; see RunFolder.credit."""
         self._list_files, self._credit = list_files, credit
-        self._files: list[Path] = []
-        self._read: dict[Path, int] = {}
+        self._files: list[_File] = []
+        self._by_path: dict[Path, int] = {}
         self._places = {name: array("q") for name in _Place._fields}
         self._flags = array("L")
         self._columns = {name: array("d") for name in SORTS}
@@ -126,6 +141,11 @@ class Episodes:
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def __contains__(self, row: object) -> bool:
+        """Whether there is such a row, and its file still holds it."""
+        is_row = isinstance(row, int) and 0 <= row < len(self)
+        return is_row and not self._files[self._places["file"][row]].is_gone  # type: ignore[index]
 
     def progress(self) -> dict[str, Any]:
         """Episodes read, and whether that is all there are."""
@@ -144,7 +164,9 @@ class Episodes:
         count = len(self)
         have = np.array(self._flags[:count], dtype=np.uint64)
         wanted = np.uint64(sum(1 << FLAGS.index(flag) for flag in set(flags)))
-        rows = np.flatnonzero((have & wanted) == wanted)
+        gone = [number for number, file in enumerate(self._files) if file.is_gone]
+        held = ~np.isin(np.array(self._places["file"][:count]), gone)
+        rows = np.flatnonzero((have & wanted == wanted) & held)
         if name:
             values = np.array(self._columns[name][:count])[rows]
             order = np.argsort(-values if is_down else values, kind="stable")
@@ -152,7 +174,10 @@ class Episodes:
         elif is_down:
             rows = rows[::-1]
         chosen = self._holding(rows.tolist(), text) if text else rows
-        shown = [self._row(int(row)) for row in chosen[offset : offset + limit]]
+        shown = []
+        for row in chosen[offset : offset + limit]:
+            with suppress(DataError):  # a resumed run may just have removed its file
+                shown.append(self._row(int(row)))
         return {"total": len(chosen), "rows": shown, **self.progress()}
 
     def _holding(self, rows: Sequence[int], text: str) -> list[int]:
@@ -161,20 +186,15 @@ class Episodes:
 
     def rows_of(self, key: str) -> list[int]:
         """Rows of a question, by its key."""
-        return self._by_key.get(key, [])
+        return [row for row in self._by_key.get(key, []) if row in self]
 
     def view(self, row: int) -> dict[str, Any]:
         """A whole episode, with the credit of its tokens where there is one. DataError without such a row."""
-        trajectory = self.trajectory(row)
-        group = [self.trajectory(other) for other in self._group(row)] if self._credit else []
+        trajectory = self._decoded(row, _whole)
+        group = [self._decoded(other, _whole) for other in self._group(row)] if self._credit else []
         credit = self._credit(trajectory, group) if self._credit else None
         summary = self._row(row)
         return {"row": row, "summary": summary, "episode": _slim(trajectory), "credit": credit}
-
-    def trajectory(self, row: int) -> Trajectory:
-        """The episode of a row. DataError without such a row."""
-        found: Trajectory = self._decoded(row, _WHOLE)
-        return found
 
     def _group(self, row: int) -> list[int]:
         """Rows of the same question next to this one, in one file: the group that was compared in training."""
@@ -196,7 +216,7 @@ class Episodes:
         return columns | {
             "row": row,
             "key": self._keys[row],
-            "file": self._files[self._places["file"][row]].stem,
+            "file": self._files[self._places["file"][row]].path.stem,
             "id": line.question.id,
             "question": line.question.text[:300],
             "answer": None if answer is None else answer[:300],
@@ -205,45 +225,50 @@ class Episodes:
         }
 
     def _decoded(self, row: int, decode: Callable[[bytes], Any]) -> Any:
-        if not 0 <= row < len(self):
+        if row not in self:
             raise DataError(f"there is no episode {row} among {len(self)}")
-        file, start, length = (self._places[name][row] for name in _Place._fields)
-        with self._files[file].open("rb") as stream:
-            stream.seek(start)
-            try:
+        number, start, length = (self._places[name][row] for name in _Place._fields)
+        path = self._files[number].path
+        try:
+            with path.open("rb") as stream:
+                stream.seek(start)
                 return decode(stream.read(length))
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise DataError(f"{self._files[file]}: episode {row} cannot be read: {error}") from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
+            raise DataError(f"{path}: episode {row} cannot be read: {error}") from error
 
     def _watch(self) -> None:
         """Read what there is, then what is added, until closed."""
-        while True:
-            for path in self._list_files():
-                for place, line in self._lines(path):
-                    self._add(place, line)
-                    # A pause lets the server answer requests meanwhile.
-                    if len(self) % LINES_BETWEEN_PAUSES == 0 and self._closed.wait(PAUSE_S):
-                        return
+        while not self._closed.is_set():
+            for path in dict.fromkeys((*self._list_files(), *self._by_path)):
+                try:
+                    self._read(path)
+                except OSError:
+                    if path in self._by_path:
+                        self._files[self._by_path.pop(path)].is_gone = True
             self._is_done = True
-            if self._closed.wait(POLL_S):
-                return
+            self._closed.wait(POLL_S)
 
-    def _lines(self, path: Path) -> Iterator[tuple[_Place, bytes]]:
-        """Lines of a file that were not read yet; a last one without its end is left for later."""
-        start = self._read.get(path, 0)
-        if not path.is_file() or path.stat().st_size <= start:
+    def _read(self, path: Path) -> None:
+        """Add the lines of a file that were not read yet; a last one without its end is left for later."""
+        size, number = path.stat().st_size, self._by_path.get(path, -1)
+        if number >= 0 and size == self._files[number].end:
             return
-        if path not in self._read:
-            self._files.append(path)
-        file = self._files.index(path)
         with path.open("rb") as stream:
-            stream.seek(start)
+            if number < 0 or not _continues(stream, self._files[number]):
+                if number >= 0:
+                    self._files[number].is_gone = True
+                number = self._by_path[path] = len(self._files)
+                self._files.append(_File(path))
+            file = self._files[number]
+            stream.seek(file.end)
             for line in stream:
                 if not line.endswith(b"\n"):
                     return
-                yield _Place(file, start, len(line)), line
-                start += len(line)
-                self._read[path] = start
+                self._add(_Place(number, file.end, len(line)), line)
+                file.end, file.last = file.end + len(line), line
+                # A pause lets the server answer requests meanwhile.
+                if len(self) % LINES_BETWEEN_PAUSES == 0 and self._closed.wait(PAUSE_S):
+                    return
 
     def _add(self, place: _Place, line: bytes) -> None:
         try:
@@ -259,6 +284,20 @@ class Episodes:
         key = normalise(read.question.text)
         self._by_key[key].append(len(self._keys))
         self._keys.append(key)
+
+
+def _continues(stream: BinaryIO, file: _File) -> bool:
+    """Whether what was read of a file is still in it."""
+    stream.seek(file.end - len(file.last))
+    return stream.read(len(file.last)) == file.last
+
+
+def _whole(line: bytes) -> Trajectory:
+    """A stored episode; the total of an invalid score, which JSON holds as null, is NaN again."""
+    plain = msgspec.json.decode(line, type=dict[str, Any])
+    if (score := plain.get("score")) and score["total"] is None:
+        score["total"] = math.nan
+    return msgspec.convert(plain, Trajectory)
 
 
 def _facts(line: _Line) -> tuple[set[str], dict[str, float]]:
@@ -284,11 +323,11 @@ def _facts(line: _Line) -> tuple[set[str], dict[str, float]]:
         "unscored": score is None or bool(score.invalid),
         "truncated": any(segment.stop in ("length", "context") for segment in policy),
         "no_answer": prediction is None,
-        "rewarded": score is not None and score.total > 0,
+        "rewarded": score is not None and (score.total or 0.0) > 0,
     }
     tokens = sum(len(bytes(s.tokens).split(b",")) for s in policy if bytes(s.tokens) not in (b"[]", b""))
     columns = {
-        "reward": score.total if score else 0.0,
+        "reward": (score.total or 0.0) if score else 0.0,
         "tokens": tokens,
         "searches": len(queries),
         "turns": len(policy),

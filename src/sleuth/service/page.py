@@ -40,8 +40,8 @@ def _data(viewer: Viewer, most: int) -> dict[str, Any]:
     episodes = {}
     for name, source in viewer.sources.items():
         source.wait()
-        rows = range(max(0, len(source) - most), len(source))
-        episodes[name] = [source.view(row) for row in rows]
+        rows = [row for row in range(len(source)) if row in source]
+        episodes[name] = [source.view(row) for row in rows[max(0, len(rows) - most) :]]
     return viewer.about() | {"metrics": [run.metrics() for run in viewer.runs], "episodes": episodes}
 
 

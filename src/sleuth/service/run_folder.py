@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -20,10 +21,13 @@ from sleuth.types import Trajectory
 class RunFolder:
     """One run. DataError if the folder holds nothing that can be shown."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "", *, is_served: bool = False) -> None:
+        """`name`: shown on the page, by default the folder's; `is_served`: a server shows its answers itself."""
         self.folder = folder
-        self.name = folder.resolve().name
-        self._rows: list[dict[str, Any]] = []
+        self.name = name or folder.resolve().name
+        self._is_served = is_served
+        self._opened: dict[str, Episodes] = {}
+        self._lock = threading.Lock()  # requests are answered in several threads
         self._recipe = _recipe_of(folder)
         if not folder.is_dir() or not (self._recipe or self.metrics() or any(self._groups().values())):
             raise DataError(f"{folder} is not a run folder: it has no recipe, metrics or episodes")
@@ -34,34 +38,30 @@ class RunFolder:
         steps = scale.steps if scale else 0
         return {"name": self.name, "recipe": self._recipe.name if self._recipe else "", "steps": steps}
 
-    def metrics(self, since: int = 0) -> list[dict[str, Any]]:
-        """Rows of metrics.jsonl from row `since`; a resumed run may have cut some of the earlier ones."""
-        return list(read_lines(self.folder / "metrics.jsonl"))[since:]
+    def metrics(self) -> list[dict[str, Any]]:
+        """Rows of metrics.jsonl."""
+        return list(read_lines(self.folder / "metrics.jsonl"))
 
-    def sources(self, prefix: str = "") -> dict[str, Episodes]:
-        """Episodes of training, of each evaluation, and of what was served, by name."""
-        names = [name for name, files in self._groups().items() if files or name == "rollouts"]
-        return {
-            f"{prefix}{name}": Episodes(
-                lambda name=name: self._groups().get(name, []),  # type: ignore[misc]
-                credit=self.credit if name == "rollouts" else None,
-            )
-            for name in names
-        }
+    def sources(self) -> dict[str, Episodes]:
+        """Episodes of training, of each evaluation that has begun, and of what was served, by name."""
+        with self._lock:
+            for name, files in self._groups().items():
+                if name not in self._opened and (files or name == "rollouts"):
+                    self._opened[name] = Episodes(
+                        lambda name=name: self._groups().get(name, []),  # type: ignore[misc]
+                        credit=self.credit if name == "rollouts" else None,
+                    )
+            return {f"{self.name}/{name}": source for name, source in self._opened.items()}
 
     def _groups(self) -> dict[str, Sequence[Path]]:
-        evaluations = sorted(self.folder.glob(f"*/{TRAJECTORIES}"))
         found: dict[str, Sequence[Path]] = {"rollouts": sorted(self.folder.glob("rollouts/step-*.jsonl"))}
-        found |= {path.parent.name: [path] for path in evaluations}
-        served = [
-            path
-            for path in (episodes_file(self.folder / "served"), episodes_file(self.folder))
-            if path.is_file()
-        ]
-        alone = self.folder / TRAJECTORIES
-        return (
-            found | ({"served": served} if served else {}) | ({self.name: [alone]} if alone.is_file() else {})
-        )
+        found |= {path.parent.name: [path] for path in sorted(self.folder.glob(f"*/{TRAJECTORIES}"))}
+        if (alone := self.folder / TRAJECTORIES).is_file():
+            found[self.folder.resolve().name] = [alone]
+        stores = [] if self._is_served else [self.folder / "served", self.folder]
+        if served := [path for path in map(episodes_file, stores) if path.is_file()]:
+            found["served"] = served
+        return found
 
     def credit(
         self, trajectory: Trajectory, group: Sequence[Trajectory]

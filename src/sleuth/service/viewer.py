@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,22 @@ MOST_ROWS = 200
 
 
 class Viewer:
-    """Routes of the page over run folders and files of episodes."""
+    """Routes of the page over run folders and files of episodes.
+
+    The handlers are plain functions, which Starlette calls in threads, so that no stream waits for a disk.
+    """
 
     def __init__(
-        self, runs: Sequence[RunFolder], sources: Mapping[str, Episodes], models: Sequence[str] = ()
+        self, runs: Sequence[RunFolder], served: Episodes | None = None, models: Sequence[str] = ()
     ) -> None:
-        """`sources`: episodes by name; `models`: agents that the page can ask, none for a page that only shows."""
-        self.runs, self.sources, self.models = list(runs), dict(sources), list(models)
+        """`served`, `models`: answers and agents of a server, none for a page that only shows runs."""
+        self.runs, self.models = list(runs), list(models)
+        self._served = {} if served is None else {"served": served}
+
+    @property
+    def sources(self) -> dict[str, Episodes]:
+        """Episodes by name; a run that trains adds some."""
+        return self._served | {name: found for run in self.runs for name, found in run.sources().items()}
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -61,27 +70,27 @@ class Viewer:
             "sources": [{"name": name, **source.progress()} for name, source in self.sources.items()],
         }
 
-    async def _page(self, _: Request) -> Response:
+    def _page(self, _: Request) -> Response:
         return static("index.html")
 
-    async def _static(self, request: Request) -> Response:
+    def _static(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in STATIC:
             raise RequestError(404, f"no such file {name!r}")
         return static(name)
 
-    async def _about(self, _: Request) -> Response:
+    def _about(self, _: Request) -> Response:
         return json_response(msgspec.json.encode(self.about()))
 
-    async def _metrics(self, request: Request) -> Response:
-        """Rows of metrics of one run, from row `since`."""
-        place, since = _number(request, "run", 0), _number(request, "since", 0)
+    def _metrics(self, request: Request) -> Response:
+        """Rows of metrics of one run."""
+        place = _number(request, "run", 0)
         if place >= len(self.runs):
             raise RequestError(404, f"there is no run {place}")
         run = self.runs[place]
-        return json_response(msgspec.json.encode({"rows": run.metrics(since), **run.about()}))
+        return json_response(msgspec.json.encode({"rows": run.metrics(), **run.about()}))
 
-    async def _rows(self, request: Request) -> Response:
+    def _rows(self, request: Request) -> Response:
         """A page of a list of episodes."""
         source = self._source(request)
         flags = [flag for flag in request.query_params.get("flags", "").split(",") if flag]
@@ -89,7 +98,7 @@ class Viewer:
         offset, limit = _number(request, "offset", 0), min(MOST_ROWS, _number(request, "limit", 50))
         return json_response(msgspec.json.encode(source.page(flags, sort, text, offset, limit)))
 
-    async def _episode(self, request: Request) -> Response:
+    def _episode(self, request: Request) -> Response:
         """One episode, by row or by the key of its question."""
         source = self._source(request)
         if key := request.query_params.get("key"):
@@ -97,13 +106,15 @@ class Viewer:
             if not rows:
                 raise RequestError(404, "no episode of this question here")
             return json_response(msgspec.json.encode(source.view(rows[0])))
-        return json_response(msgspec.json.encode(source.view(_number(request, "row", 0))))
+        if (row := _number(request, "row", 0)) not in source:
+            raise RequestError(404, f"there is no episode {row}")
+        return json_response(msgspec.json.encode(source.view(row)))
 
     def _source(self, request: Request) -> Episodes:
         name = request.query_params.get("source", "")
-        if name not in self.sources:
+        if (found := self.sources.get(name)) is None:
             raise RequestError(404, f"there are no episodes {name!r}")
-        return self.sources[name]
+        return found
 
 
 def static(name: str) -> Response:

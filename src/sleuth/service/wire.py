@@ -164,7 +164,9 @@ def _text(message: Message) -> str:
     """The text of a message, "" if it has none; images and files are not read."""
     content = message.content or ""
     if isinstance(content, list):
-        content = "\n".join(str(part.get("text") or "") for part in content if "text" in str(part.get("type")))
+        content = "\n".join(
+            str(part.get("text") or "") for part in content if "text" in str(part.get("type"))
+        )
     return content if content.strip() else ""
 
 

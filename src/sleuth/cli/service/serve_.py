@@ -92,15 +92,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     agents = open_agents(arguments)
     folder = arguments.store or (arguments.runs[0] / "served" if arguments.runs else Path("served"))
     store = Store(folder)
-    runs = [RunFolder(path) for path in arguments.runs]
-    sources = {"served": Episodes(lambda: [episodes_file(folder)])}
-    for each in runs:
-        sources |= {
-            name: found
-            for name, found in each.sources(f"{each.name}/").items()
-            if not name.endswith("/served")
-        }
-    viewer = Viewer(runs, sources, list(agents))
+    runs = [RunFolder(path, is_served=True) for path in arguments.runs]
+    viewer = Viewer(runs, Episodes(lambda: [episodes_file(folder)]), list(agents))
     what = f"{', '.join(agents)}; answers are stored in {folder}; serving"
     try:
         run_app(

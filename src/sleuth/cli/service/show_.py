@@ -30,20 +30,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> None:
     from sleuth.service.app import build_viewer_app
-    from sleuth.service.episodes import Episodes
     from sleuth.service.page import write_page
     from sleuth.service.run_folder import RunFolder
     from sleuth.service.viewer import Viewer
     from sleuth.serving.server import run_app
 
-    runs = [RunFolder(path) for path in arguments.runs]
-    names = [each.name for each in runs]
+    names = [path.resolve().name for path in arguments.runs]
     if len(set(names)) < len(names):
         names = [str(path) for path in arguments.runs]
-    sources: dict[str, Episodes] = {}
-    for name, each in zip(names, runs, strict=True):
-        sources |= each.sources(f"{name}/")
-    viewer = Viewer(runs, sources)
+    viewer = Viewer([RunFolder(path, name) for path, name in zip(arguments.runs, names, strict=True)])
     if arguments.html:
         if arguments.episodes < 0:
             raise ConfigError(f"--episodes must not be negative, not {arguments.episodes}")

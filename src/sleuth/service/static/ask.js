@@ -7,6 +7,7 @@ const STATUS = {
   supported: ["good", "Supported by the documents"],
   unsupported: ["bad", "Unsupported: the documents do not show this"],
   not_found: ["warn", "Not in these documents"],
+  no_answer: ["warn", "No answer: the model ended without one"],
   unchecked: ["warn", "Not checked: the judge gave no verdict"],
 };
 
@@ -175,7 +176,7 @@ function complete(response, show) {
   const badge = el("p", {}, el("span", { class: `badge ${kind}` }, label));
   const items = new Map(citations.map((citation) => [citation.number, evidenceItem(citation)]));
   const claims = statements.map((statement) => [claimSpan(statement, items), " "]);
-  const text = status === "not_found" ? el("p", { class: "answer" }, "Not in these documents.") : el("p", { class: "answer" }, claims);
+  const text = el("p", { class: "answer" }, claims.length ? claims : `${label}.`);
   const heading = status === "unsupported" ? "Nearest passages" : "Evidence";
   const list = items.size ? [el("h4", {}, heading), el("ol", { class: "evidence" }, [...items.values()])] : [];
   show.answer.replaceChildren(text, badge, ...list, feedbackForm(response.id));

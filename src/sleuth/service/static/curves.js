@@ -19,7 +19,7 @@ export function curvesView(runs) {
 
   async function poll() {
     try {
-      const found = await Promise.all(known.map((_, place) => metricsOf(place, 0)));
+      const found = await Promise.all(known.map((_, place) => metricsOf(place)));
       const isNew = found.some((each, place) => each.rows.length !== known[place].rows.length);
       found.forEach((each, place) => Object.assign(known[place], each));
       if (isNew || !charts.childElementCount) draw();

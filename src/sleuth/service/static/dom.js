@@ -24,9 +24,14 @@ export function select(id, options, value, onchange) {
   return el("select", { id, onchange: (event) => onchange && onchange(event.target.value) }, items);
 }
 
+// Part of a text; the server counts characters, where JavaScript counts an emoji as two.
+export function part(text, start, end) {
+  return [...text].slice(start, end).join("");
+}
+
 // A text with its span [start, end) marked.
 export function marked(text, start, end) {
-  return [text.slice(0, start), el("mark", {}, text.slice(start, end)), text.slice(end)];
+  return [part(text, 0, start), el("mark", {}, part(text, start, end)), part(text, end)];
 }
 
 export function number(value, digits = 3) {

@@ -1,5 +1,5 @@
 // Episodes: a list that can be filtered and sorted, and one or two of them in full.
-import { alertBox, counted, el, number, select } from "./dom.js";
+import { alertBox, counted, el, number, part, select } from "./dom.js";
 import { episodeRows, episodeView, file } from "./source.js";
 
 const FLAG_NAMES = {
@@ -25,14 +25,16 @@ export function episodesView(sources) {
   async function load(isMore, isAgain = false) {
     window.clearTimeout(timer);
     if (!isAgain) query.offset = isMore ? query.offset + PAGE : 0;
+    let found = null;
     try {
       // A list that is looked at again keeps its rows, and with them the focus, unless there are new ones.
-      const found = !isAgain || list.isConnected ? await episodeRows(query) : null;
+      if (!isAgain || list.isConnected) found = await episodeRows(query);
       if (found && !(isAgain && found.total === total)) show(found, isMore);
-      if (!file && query.offset === 0) timer = window.setTimeout(() => load(false, true), found && !found.done ? 500 : 2000);
     } catch (error) {
+      total = -1;
       list.replaceChildren(alertBox(error.message, () => load(false)));
     }
+    if (!file && query.offset === 0) timer = window.setTimeout(() => load(false, true), found && !found.done ? 500 : 2000);
   }
 
   function show(found, isMore) {
@@ -141,6 +143,6 @@ function segmentItem(segment, place, view, gold) {
 function creditSpans(text, runs) {
   return runs.map(({ start, end, value }) => {
     const kind = value > 0 ? "plus" : value < 0 ? "minus" : "";
-    return [el("span", { class: kind, title: `credit ${number(value)}` }, text.slice(start, end)), el("sub", { class: "soft" }, ` ${number(value)}`)];
+    return [el("span", { class: kind, title: `credit ${number(value)}` }, part(text, start, end)), el("sub", { class: "soft" }, ` ${number(value)}`)];
   });
 }

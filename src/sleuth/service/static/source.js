@@ -40,9 +40,8 @@ export async function about() {
   return file || get("about", {});
 }
 
-export async function metricsOf(run, since) {
-  if (!file) return get("metrics", { run, since });
-  return { rows: file.metrics[run].slice(since), ...file.runs[run] };
+export async function metricsOf(run) {
+  return file ? { rows: file.metrics[run], ...file.runs[run] } : get("metrics", { run });
 }
 
 export async function episodeRows(query) {
