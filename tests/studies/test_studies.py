@@ -11,7 +11,7 @@ from sleuth.evaluation.published import printed
 from sleuth.recipes import load_recipe
 from sleuth.studies import STUDIES, all_studies, load_study
 from sleuth.studies.plan import Place, plan
-from sleuth.studies.study import SCALES, Row, Study, System
+from sleuth.studies.study import SCALES, Row, Scale, Study, System
 
 ALL = all_studies()
 PRINTED = {
@@ -82,6 +82,15 @@ def test_a_plan_trains_once_what_rows_share_and_orders_extractor_before_reader(t
     assert all(job.weights and job.weights.parent.name == "eviomni-reader-cpu" for job in read)
 
 
+@pytest.mark.parametrize("scale", SCALES)
+def test_studies_share_an_evaluation_only_if_it_is_the_same(scale: Scale, tmp_path: Path):
+    found: dict[Path, tuple[object, ...]] = {}
+    for study in ALL:
+        for job in plan(study, Place(tmp_path, scale)):
+            what = (job.kind, job.recipe, job.weights, job.level, job.evidence)
+            assert found.setdefault(job.folder, what) == what, study.name
+
+
 def test_settings_and_seeds_have_folders_of_their_own(tmp_path: Path):
     study = load_study("eval-rar/table-2")
     once = {job.folder for job in plan(study, Place(tmp_path, "cpu"))}
@@ -138,7 +147,8 @@ def test_an_unknown_study(spec: str, message: str):
     [
         (["arena/figure-1"], "arena/figure-1 cannot be run: a drawing"),
         (["arena/table-4", "--scale", "cpu"], "no row has a recipe at cpu scale"),
-        (["arena/table-6", "--seeds", "x"], "--seeds must be whole numbers"),
+        *((["arena/table-6", "--seeds", seeds], "--seeds must be") for seeds in ("x", "0,,1", "²", "0,0")),
+        (["arena/table-6", "--tflops", "-1"], "--tflops must not be negative"),
     ],
 )
 def test_one_line_for_what_cannot_run(

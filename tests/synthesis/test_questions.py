@@ -13,6 +13,7 @@ from sleuth.cli import main
 from sleuth.datasets import load_questions
 from sleuth.engines.base import Request
 from sleuth.engines.scripted import ScriptedEngine
+from sleuth.errors import EngineError
 from sleuth.synthesis.material import choose, connected, usable
 from sleuth.synthesis.questions import CHECKS
 from sleuth.synthesis.writing import read_pair
@@ -196,7 +197,24 @@ def test_every_tenth_question_is_set_aside(
         len(load_questions(f"jsonl:{path}", strict=True).questions)
         for path in (output, tmp_path / "dev.jsonl")
     ]
-    assert (report["questions"], kept) == (20, [18, 2])
+    assert kept == [18, 2]
+    assert report["files"] == {str(output): 18, str(tmp_path / "dev.jsonl"): 2}
+
+
+def test_a_writer_that_fails_later_costs_no_question(
+    synth: Callable[..., tuple[dict[str, object], Path]], monkeypatch: pytest.MonkeyPatch, capsys: Capture
+):
+    monkeypatch.setattr("sleuth.synthesis.questions.BATCH", 1)
+
+    def reply(prompt: str) -> str:
+        if "leaves in Lumme" in prompt:
+            raise EngineError("the endpoint does not answer")
+        return good(prompt)
+
+    report, output = synth(reply, "--kinds", "single", "--seed", "1", code=1)
+    kept = load_questions(f"jsonl:{output}", strict=True).questions
+    assert len(kept) >= 1
+    assert report["files"] == {str(output): len(kept)}
 
 
 @pytest.mark.parametrize(
@@ -207,10 +225,12 @@ def test_every_tenth_question_is_set_aside(
         ([], "no file or folder"),
         (["--dev", "."], "is a folder, not a file"),
         (["--dev", "/dev/null/x"], "/dev/null/x cannot be written"),
+        (["--dev", "{tmp}/x"], "--dev and --output are the same file"),
     ],
 )
 def test_bad_options_are_one_line(options: list[str], message: str, tmp_path: Path, capsys: Capture):
-    assert main(["synth", str(tmp_path / "none"), "-o", str(tmp_path / "x"), *options]) == 1
+    given = [option.format(tmp=tmp_path) for option in options]
+    assert main(["synth", str(tmp_path / "none"), "-o", str(tmp_path / "x"), *given]) == 1
     error = capsys.readouterr().err
     assert message in error
     assert len(error.splitlines()) == 1

@@ -12,7 +12,7 @@ from sleuth.evaluation.published import PublishedFigure, origin_of, printed
 from sleuth.evaluation.result import RESULT, Evaluation, load_evaluation
 from sleuth.evaluation.statistics import Estimate, over_seeds, paired_difference
 from sleuth.storage import read_lines
-from sleuth.studies.plan import Job, Place, answers, training
+from sleuth.studies.plan import Place, answers, training
 from sleuth.studies.study import Row, Study
 
 NONE = Estimate(None, None, None, 0)
@@ -55,14 +55,8 @@ def _evaluations(study: Study, row: Row, place: Place) -> Cells:
     found: Cells = {}
     for job in answers(study, row, place):
         done = (job.folder / RESULT).is_file()
-        found.setdefault((job.dataset, _level(job)), []).extend([load_evaluation(job.folder)] if done else [])
+        found.setdefault((job.dataset, job.level), []).extend([load_evaluation(job.folder)] if done else [])
     return found
-
-
-def _level(job: Job) -> int:
-    """A reader's own level is 0: the noise was in what its extractor read."""
-    _, _, level = job.folder.name.removesuffix("-read").partition("-noise-")
-    return int(level or 0)
 
 
 def _cells(cells: Cells) -> bool:

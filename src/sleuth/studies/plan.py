@@ -15,6 +15,7 @@ from sleuth.datasets import split_spec
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.studies.study import Row, Scale, Study, System
+from sleuth.text import digest
 
 UNKNOWN_QUESTIONS = 1000
 """Questions assumed of a source that does not give their number, for the forecast."""
@@ -45,6 +46,7 @@ class Job:
     """Run folder whose model is evaluated; None = the recipe's model as it is."""
     dataset: str = ""
     level: int = 0
+    """Irrelevant passages added to what this system, or the extractor that it reads, is shown."""
     evidence: Path | None = None
     """Evaluation folder of the extractor, for a reader."""
     seed: int = 0
@@ -109,7 +111,7 @@ def _system_jobs(study: Study, label: str, system: System, place: Place, seed: i
                 reads = _recipe(system.reads, system, place, seed).sized(eval_data=spec)
                 job = _evaluation(label, reads, base, reader_weights, dataset, level, seed)
                 folder = own.folder.with_name(f"{own.folder.name}-read")
-                jobs.append(replace(job, folder=folder, evidence=own.folder, level=0))
+                jobs.append(replace(job, folder=folder, evidence=own.folder))
     return jobs
 
 
@@ -141,7 +143,9 @@ def _evaluation(
     label: str, recipe: Recipe, base: Path, weights: Path | None, dataset: str, level: int, seed: int
 ) -> Job:
     noise = f"-noise-{level}" if level else ""
-    folder = base / "studies" / f"{recipe.name.partition('/')[2]}-{dataset}{noise}"
+    # Two studies may give one name to different data.
+    data = f"{dataset}-{digest(recipe.scale.eval_data, 3).hex()}"
+    folder = base / "studies" / f"{recipe.name.partition('/')[2]}-{data}{noise}"
     tokens = Tokens(_questions(recipe) * _longest(recipe), 0)
     return Job("evaluate", label, recipe, folder, tokens, weights, dataset, level, seed=seed)
 

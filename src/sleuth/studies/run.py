@@ -64,19 +64,17 @@ def _run(job: Job, index: str, say: Say, judge: LLMJudge | None) -> None:
 def _evaluate(job: Job, index: str, say: Say) -> None:
     if is_done(job):
         return
-    recipe = job.recipe
+    recipe, noise = job.recipe, job.level
     if job.evidence is not None:
-        recipe = recipe.but(retriever=Evidence(str(job.evidence / TRAJECTORIES)))
-    scale = recipe.scale
-    if job.level:
+        recipe, noise = recipe.but(retriever=Evidence(str(job.evidence / TRAJECTORIES))), 0
+    if noise:
         # Room for the noise, which would otherwise be dropped first.
-        recipe = recipe.sized(max_context=scale.max_context + 200 * job.level)
-    perturbation = {"kind": "noise", "level": str(job.level)} if job.level else {}
+        recipe = recipe.sized(max_context=recipe.scale.max_context + 200 * noise)
+    perturbation = {"kind": "noise", "level": str(noise)} if noise else {}
     experiment = Experiment(recipe, job.folder.parent, index=index, say=say, perturbation=perturbation)
     experiment.checks_leaks = job.weights is not None
-    if job.level:
-        pool = noise_pool(experiment)
-        experiment.retriever = Noisy(experiment.retriever, job.level, pool)
+    if noise:
+        experiment.retriever = Noisy(experiment.retriever, noise, noise_pool(experiment))
     engine = open_engine(str(_model(job)))
     experiment.evaluate(job.folder.name, engine)
 

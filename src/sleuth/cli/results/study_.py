@@ -44,9 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
     from sleuth.studies import all_studies, load_study
     from sleuth.studies.plan import Place, plan
 
-    seeds = tuple(int(s) for s in arguments.seeds.split(",") if s.strip().isdigit())
-    if not seeds or len(seeds) != arguments.seeds.count(",") + 1:
-        raise ConfigError(f"--seeds must be whole numbers such as 0,1,2, not {arguments.seeds!r}")
+    seeds = tuple(int(s) for s in arguments.seeds.split(",") if s.strip().isdecimal())
+    if len(set(seeds)) != arguments.seeds.count(",") + 1:
+        raise ConfigError(f"--seeds must be different whole numbers such as 0,1,2, not {arguments.seeds!r}")
+    if not arguments.tflops >= 0:
+        raise ConfigError(f"--tflops must not be negative, not {arguments.tflops}")
     place = Place(arguments.output / arguments.scale, arguments.scale, seeds, tuple(arguments.set))
     if not arguments.name:
         return _list(all_studies(), place, arguments.json)

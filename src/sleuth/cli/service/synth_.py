@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.meter import Meter
 from sleuth.cli.output import print_json, print_table, warn
-from sleuth.errors import ConfigError, DataError
+from sleuth.errors import ConfigError, DataError, SleuthError
 from sleuth.text import counted
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     kinds = _kinds(arguments.kinds)
     for path in filter(None, (arguments.output, arguments.dev)):
         _check_writable(path)
+    if arguments.dev and arguments.dev.resolve() == arguments.output.resolve():
+        raise ConfigError(f"--dev and --output are the same file: {arguments.dev}")
     passages = [p for corpus in open_corpora(arguments.sources) for p in corpus.passages(warn)]
     if not passages:
         raise DataError(f"no passages in {', '.join(arguments.sources)}")
@@ -67,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     engine, tally = open_engine(arguments.model or "smollm2-135m-instruct"), Yield()
     synthesis = Synthesis(engine, search, kinds, arguments.seed)
     kept: list[Question] = []
+    broken: SleuthError | None = None
     with Meter("questions kept", arguments.count, silent=arguments.json) as meter:
         try:
             for question in synthesis.questions(passages, arguments.count, tally):
@@ -74,18 +78,18 @@ def run(arguments: argparse.Namespace) -> int:
                 meter.show(len(kept))
         except KeyboardInterrupt:
             warn("interrupted: the questions found so far are kept")
-    rows = [msgspec.json.encode(_row(question)) + b"\n" for question in kept]
-    parts = {arguments.output: rows}
+        except SleuthError as error:
+            broken = error  # hours of questions are written before it is raised
+    parts = {arguments.output: kept}
     if arguments.dev:
-        parts = {
-            arguments.dev: rows[9::10],
-            arguments.output: [row for i, row in enumerate(rows) if i % 10 != 9],
-        }
-    for path, part in parts.items():
-        if part:
-            with whole_file(path) as file:
-                file.writelines(part)
-    _report(arguments, tally, len(kept))
+        rest = [question for i, question in enumerate(kept) if i % 10 != 9]
+        parts = {arguments.output: rest, arguments.dev: kept[9::10]}
+    for path, part in parts.items() if kept else ():
+        with whole_file(path) as file:
+            file.writelines(msgspec.json.encode(_row(question)) + b"\n" for question in part)
+    _report(arguments, tally, {str(path): len(part) for path, part in parts.items()})
+    if broken:
+        raise broken
     if not kept:
         raise DataError(
             f"none of {sum(tally.written.values())} candidates passed every check: use a larger model"
@@ -120,7 +124,7 @@ def _row(question: Question) -> dict[str, Any]:
     return {"question": question.text} | {name: getattr(question, name) for name in names}
 
 
-def _report(arguments: argparse.Namespace, tally: Yield, count: int) -> None:
+def _report(arguments: argparse.Namespace, tally: Yield, counts: Mapping[str, int]) -> None:
     from sleuth.synthesis.questions import CHECKS
 
     rows = {
@@ -130,10 +134,10 @@ def _report(arguments: argparse.Namespace, tally: Yield, count: int) -> None:
         for kind in tally.written
     }
     if arguments.json:
-        print_json({"file": str(arguments.output), "questions": count, "yield": rows})
+        print_json({"questions": sum(counts.values()), "files": counts, "yield": rows})
         return
     table = [[kind, *map(str, figures.values())] for kind, figures in rows.items()]
     print_table(["kind", "written", *(f"fails {check}" for check in CHECKS), "kept"], table, words=1)
-    if count:
-        print(f"{counted(count, 'question')} written to {arguments.output}")
+    if any(counts.values()):
+        print("; ".join(f"{counted(count, 'question')} written to {path}" for path, count in counts.items()))
         print(f"try: sleuth train rag/cpu --set scale.train_data=jsonl:{arguments.output} --index DIR")
