@@ -70,7 +70,9 @@ def test_markup_in_answers_and_documents_stays_text(page: Any, serve: Serve):
 
 
 def test_the_quote_is_marked_after_letters_that_javascript_counts_twice(page: Any, serve: Serve):
-    document = Passage("p1", "Contract", "It was drafted 🎉𝒜 in May. Ann Bell signed the 2019 contract. It ends 🎉.")
+    document = Passage(
+        "p1", "Contract", "It was drafted 🎉𝒜 in May. Ann Bell signed the 2019 contract. It ends 🎉."
+    )
     ask(page, serve({"contracts": agent_that(documents=[document])}).url)
     page.locator(".claim").wait_for()
     assert page.locator(".evidence mark").inner_text() == "Ann Bell signed the 2019 contract."

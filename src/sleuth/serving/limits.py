@@ -6,7 +6,6 @@ from typing import Annotated
 from msgspec import Meta
 
 from sleuth.checked import Checked, NonNegative, Positive, PositiveFloat
-from sleuth.errors import ConfigError
 
 MAX_TOP_K = 1000  # Largest number of passages per query.
 MAX_QUERIES = 10_000  # Largest number of queries per request; a GRPO step of Search-R1 sends 2,560.
@@ -31,7 +30,3 @@ class Limits(Checked):
     """Seconds from the start of a request until its response starts."""
     token: str = field(default="", repr=False)
     """Bearer token that clients must send, visible ASCII characters; "" disables the check."""
-
-    def cross_check(self) -> None:
-        if not all("!" <= letter <= "~" for letter in self.token):
-            raise ConfigError("the token must consist of visible ASCII characters without spaces")

@@ -1,24 +1,20 @@
 """sleuth serve-retriever: an index over HTTP, as Search-R1's clients call it, or over MCP."""
 
 import argparse
-import os
 from dataclasses import fields
 from functools import partial
 
-from sleuth.cli.output import warn
 from sleuth.cli.retrieval.searching import add_arguments, opened
+from sleuth.cli.service import listening
 from sleuth.errors import ConfigError
 
 TOKEN_VARIABLE = "SLEUTH_RETRIEVER_TOKEN"
-_LOCAL = {"127.0.0.1", "::1", "localhost"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
     parser.add_argument("--mcp", action="store_true", help="serve 'search' and 'fetch' over MCP on stdio")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, help="default 8000; 0 chooses a free port")
-    parser.add_argument("--token", help=f"bearer token clients must send (default: ${TOKEN_VARIABLE})")
+    listening.add_arguments(parser, 8000, TOKEN_VARIABLE)
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="server processes (default 1)")
     limits = parser.add_argument_group("limits")
     for option, kind, text in (
@@ -51,19 +47,15 @@ def _serve_http(arguments: argparse.Namespace) -> None:
     from sleuth.serving.limits import Limits
     from sleuth.serving.server import address, listen, serve
 
-    if arguments.token == "":
-        raise ConfigError("--token is empty; leave it out to require none")
-    token = arguments.token or os.environ.get(TOKEN_VARIABLE, "")
+    token = listening.token_of(arguments, TOKEN_VARIABLE)
     given = {field.name: getattr(arguments, field.name) for field in fields(Limits)} | {"token": token}
     limits = Limits(**{name: value for name, value in given.items() if value is not None})
-    listening = listen(arguments.host, arguments.port)
-    if not token and arguments.host not in _LOCAL:
-        warn(f"anybody who reaches {arguments.host} can search this index: no token is required")
+    opened_socket = listen(arguments.host, arguments.port)
 
     def ready(identity: dict[str, str]) -> None:
-        print(f"serving {_num_passages(identity)} passages at {address(listening)}/retrieve", flush=True)
+        print(f"serving {_num_passages(identity)} passages at {address(opened_socket)}/retrieve", flush=True)
 
-    serve(partial(opened, arguments), listening, limits, arguments.workers, ready)
+    serve(partial(opened, arguments), opened_socket, limits, arguments.workers, ready)
 
 
 def _num_passages(identity: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,12 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the questions that pass every check, and print the yield of each check."""
-    import msgspec
-
     from sleuth.corpora import open_corpora
     from sleuth.engines import open_engine
     from sleuth.retrievers.given import Paragraphs
-    from sleuth.storage import whole_file
     from sleuth.synthesis.questions import Synthesis, Yield
 
     if arguments.count < 1:
@@ -80,14 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
             warn("interrupted: the questions found so far are kept")
         except SleuthError as error:
             broken = error  # hours of questions are written before it is raised
-    parts = {arguments.output: kept}
-    if arguments.dev:
-        rest = [question for i, question in enumerate(kept) if i % 10 != 9]
-        parts = {arguments.output: rest, arguments.dev: kept[9::10]}
-    for path, part in parts.items() if kept else ():
-        with whole_file(path) as file:
-            file.writelines(msgspec.json.encode(_row(question)) + b"\n" for question in part)
-    _report(arguments, tally, {str(path): len(part) for path, part in parts.items()})
+    _report(arguments, tally, _write(kept, arguments.output, arguments.dev))
     if broken:
         raise broken
     if not kept:
@@ -95,6 +85,21 @@ def run(arguments: argparse.Namespace) -> int:
             f"none of {sum(tally.written.values())} candidates passed every check: use a larger model"
         )
     return 0
+
+
+def _write(kept: Sequence[Question], output: Path, dev: Path | None) -> dict[str, int]:
+    """Write the questions, every tenth to `dev` if there is one; returns their number by file."""
+    import msgspec
+
+    from sleuth.storage import whole_file
+
+    parts: dict[Path, Sequence[Question]] = {output: kept}
+    if dev:
+        parts = {output: [question for i, question in enumerate(kept) if i % 10 != 9], dev: kept[9::10]}
+    for path, part in parts.items() if kept else ():
+        with whole_file(path) as file:
+            file.writelines(msgspec.json.encode(_row(question)) + b"\n" for question in part)
+    return {str(path): len(part) for path, part in parts.items()}
 
 
 def _check_writable(path: Path) -> None:
