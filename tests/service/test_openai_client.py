@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -233,6 +235,39 @@ async def _read_all(api: openai.AsyncOpenAI, stream: bool) -> None:
     if stream:
         async for _ in reply:  # type: ignore[union-attr]
             pass
+
+
+class Chatty(ScriptedEngine):
+    """Writes more than a connection holds, at its first call."""
+
+    calls = 0
+
+    async def sample(self, request: Request, sampling: Sampling) -> Completion:
+        self.calls += 1
+        for _ in range(200 if self.calls == 1 else 0):
+            if request.on_text:
+                request.on_text("x" * 200_000)
+            await asyncio.sleep(0.001)
+        return await super().sample(request, sampling)
+
+
+def test_a_client_that_stops_reading_loses_its_slot(serve: Serve, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sleuth.service.app.READING_S", 0.0)
+    url = serve(with_engine(Chatty(SEARCHES)), max_running=1, timeout_s=1.0).url
+    body = json.dumps({"model": "contracts", "input": QUESTION, "stream": True})
+    head = f"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as stalled:
+        stalled.sendall(f"{head}\r\n\r\n{body}".encode())
+        time.sleep(0.5)
+
+        def is_free() -> bool:
+            try:
+                return client(url).chat.completions.create(**ASK).choices[0].message.content == SUPPORTED
+            except openai.InternalServerError:
+                return False
+
+        assert any(is_free() for _ in range(5))
 
 
 def test_too_many_waiting_requests_get_429(slow: Slow, serve: Serve):

@@ -10,7 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import msgspec
@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from sleuth.agent import Reply
 from sleuth.episodes.events import Event
@@ -34,6 +35,8 @@ from sleuth.serving.middleware import BearerToken, BodyLimit
 from sleuth.serving.replies import RequestError, json_response
 
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/models", "/health", "/metrics", "/feedback")
+READING_S = 5.0
+"""Seconds after the deadline in which a client can read how its stream ended."""
 Events = AsyncGenerator[Event | Reply, None]
 
 
@@ -98,7 +101,7 @@ class Service:
         name, created, events = self._begin(asked)
         if asked.stream:
             lines = chat.chunks(events, name, asked, created)
-            return _stream(lines, events, lambda error: wire.sse({"error": error}))
+            return self._stream(lines, events, lambda error: wire.sse({"error": error}))
         return _json(chat.completion(await _answered(request, events), name, asked, created))
 
     async def responses(self, request: Request) -> Response:
@@ -107,7 +110,7 @@ class Service:
         name, created, events = self._begin(asked)
         writer = Writer(name, asked, created)
         if asked.stream:
-            return _stream(writer.stream(events), events, writer.failed)
+            return self._stream(writer.stream(events), events, writer.failed)
         written = _written(writer, events)
         return _json(writer.whole(await _answered(request, written)))
 
@@ -133,32 +136,41 @@ class Service:
 
         return name, int(time.time()), stored()
 
+    def _stream(
+        self, lines: AsyncIterator[bytes], events: Events, on_failure: Callable[[dict[str, Any]], bytes]
+    ) -> Response:
+        """A response of server-sent events; an error after its start becomes its last event."""
+
+        async def body() -> AsyncIterator[bytes]:
+            async with aclosing(events):
+                try:
+                    async for line in lines:
+                        yield line
+                except Exception as error:
+                    if (status := _status(error)) == 500:
+                        logging.getLogger("uvicorn.error").exception("a stream broke off")
+                    yield on_failure(wire.openai_error(_reason(error), status))
+
+        return _EventStream(body(), self._desk.limits.timeout_s + READING_S)
+
     def _model(self, name: str) -> dict[str, Any]:
         recipe = self._desk.agents[name].recipe
         about = {"id": name, "object": "model", "created": self._desk.began, "owned_by": "sleuth"}
         return about | {"recipe": recipe.name, "description": recipe.source}
 
 
-def _stream(
-    lines: AsyncIterator[bytes], events: Events, on_failure: Callable[[dict[str, Any]], bytes]
-) -> Response:
-    """A response of server-sent events; an error after its start becomes its last event."""
+class _EventStream(StreamingResponse):
+    """Server-sent events for at most `seconds`: a client that stops reading keeps its slot no longer."""
 
-    async def body() -> AsyncIterator[bytes]:
-        async with aclosing(events):
-            try:
-                async for line in lines:
-                    yield line
-            except Exception as error:
-                if (status := _status(error)) == 500:
-                    logging.getLogger("uvicorn.error").exception("a stream broke off")
-                yield on_failure(wire.openai_error(_reason(error), status))
+    def __init__(self, body: AsyncIterator[bytes], seconds: float) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(body, media_type="text/event-stream", headers=headers)
+        self._seconds = seconds
 
-    return StreamingResponse(
-        body(),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._seconds):
+                await super().__call__(scope, receive, send)
 
 
 async def _written(writer: Writer, events: Events) -> Events:
