@@ -1,5 +1,6 @@
 """NLI judges over tiny random BERTs: label order, truncation, batches, training and missing parts."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,15 @@ def test_verdicts_do_not_depend_on_order_and_batches(tmp_path: Path):
     folder = str(tiny_bert(tmp_path / "m", ("not_entailment", "entailment"), length=32))
     single = NLIJudge(folder, batch_size=1).entailment(PAIRS)
     assert NLIJudge(folder, batch_size=3).entailment(PAIRS[::-1])[::-1] == pytest.approx(single, abs=1e-5)
+
+
+def test_verdicts_do_not_depend_on_other_threads(tmp_path: Path):
+    """A server checks several answers at a time; the tokenizer keeps its truncation between calls."""
+    judge = NLIJudge(str(tiny_bert(tmp_path / "m", ("not_entailment", "entailment"), length=32)))
+    alone = judge.entailment(PAIRS)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(judge.entailment, [PAIRS] * 200))
+    assert all(values == pytest.approx(alone, abs=1e-5) for values in found)
 
 
 def test_only_the_premise_is_cut(tmp_path: Path):

@@ -5,6 +5,7 @@ Only the premise is ever truncated, never the claim. The small judge is such a c
 `sleuth judge train` from all-MiniLM-L6-v2, since no package contains a small one.
 """
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,8 @@ from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
 from sleuth.storage import cache_folder
 
+_TURN = threading.Lock()
+"""Held during verdicts: a tokenizer keeps its truncation between calls, so that threads would change each other's."""
 _ENTAILMENT_LABELS = frozenset(("entailment", "entail", "entails", "entailed"))
 
 
@@ -46,6 +49,10 @@ class NLIJudge(Checked, Judge):
         if not pairs:
             return []
         model, index = self._loaded
+        with _TURN:
+            return self._verdicts(model, index, pairs)
+
+    def _verdicts(self, model: Any, index: int, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         read = model.tokenizer
         # The longer text is cut first: a claim of at most half the tokens is never cut.
         room = (read.model_max_length - read.num_special_tokens_to_add(pair=True)) // 2
