@@ -123,16 +123,8 @@ class Agent:
         if the question is empty, TooLongError if it does not fit the model, RetrievalError if the recipe reads given
         passages and there are none.
         """
-        return self._play([asked(question, passages, history)])[0]
-
-    def ask_all(self, questions: Sequence[str], passages: Sequence[Passage] = ()) -> list[Reply]:
-        """Answer several questions side by side, all with the same given passages."""
-        named = [asked(text, passages) for text in questions]
-        return self._play([replace(question, id=f"ask-{i}") for i, question in enumerate(named)])
-
-    def _play(self, questions: Sequence[Question]) -> list[Reply]:
-        groups = roll_out(questions, self.world())
-        return [Reply(_served(trajectory), cite(trajectory, self.judge)) for (trajectory,) in groups]
+        ((trajectory,),) = roll_out([asked(question, passages, history)], self.world())
+        return Reply(_served(trajectory), cite(trajectory, self.judge))
 
     async def stream(
         self,

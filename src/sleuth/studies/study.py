@@ -84,11 +84,6 @@ class Study(Checked):
     lacks: str = ""
     """Why there is nothing to run."""
 
-    @property
-    def paper(self) -> str:
-        """The paper's key, such as "eval-rar"."""
-        return self.name.partition("/")[0]
-
     def label(self, row: Row) -> str:
         """The row's label, with its published model where another row has the same label."""
         repeated = sum(other.label == row.label for other in self.rows) > 1

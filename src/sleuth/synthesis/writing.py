@@ -34,18 +34,18 @@ _CLOSED = f"Answer the question with a few words, and nothing else. If you do no
 _PAIR = re.compile(r"Question:\s*(?P<question>[^\n]+?)\s*\n+\s*Answer:\s*(?P<answer>[^\n]+)", re.IGNORECASE)
 
 MOST_TOKENS = 96
+TEMPERATURE = 0.7
+"""Temperature of the written questions; answers are greedy."""
 
 
-def write(
-    engine: Engine, materials: Sequence[Material], seed: int, temperature: float = 0.7
-) -> list[tuple[str, str] | None]:
+def write(engine: Engine, materials: Sequence[Material], seed: int) -> list[tuple[str, str] | None]:
     """A question and its answer for each material; None where the reply has another form."""
     prompts = [_prompt(material) for material in materials]
     seeds = [
         derive_seed("synth", seed, material.kind, *(p.id for p in material.passages))
         for material in materials
     ]
-    replies = _replies(engine, prompts, temperature, seeds)
+    replies = _replies(engine, prompts, TEMPERATURE, seeds)
     return [read_pair(reply) for reply in replies]
 
 
