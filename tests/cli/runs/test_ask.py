@@ -88,6 +88,15 @@ def test_a_chat_continues_after_an_error_and_ends_with_it(
     assert "the script has 0 replies" in errors[0]
 
 
+def test_a_byte_that_is_not_text_does_not_end_the_chat(
+    index: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sleuth.agent.open_engine", lambda _: ScriptedEngine(["Ann Bell"]))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Who wrote \xff Emma?\n"), "utf-8"))
+    assert main(["chat", index, "--model", "any"]) == 0
+    assert "Ann Bell" in capsys.readouterr().out
+
+
 def test_chat_reports_a_missing_index_in_one_line(capsys: Capture):
     assert main(["chat", "nowhere"]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1

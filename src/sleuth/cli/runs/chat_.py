@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 from sleuth.cli.output import as_written, warn
@@ -32,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     Returns 1 if one of them could not be answered.
     """
     agent = open_agent(arguments, chosen_recipe(arguments, arguments.index), arguments.index)
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # a byte that is not text must not end the chat
     if sys.stdin.isatty():
         print(f"Ask about your documents; {FORGET} begins a new conversation, an empty line ends the chat.")
     history: list[Exchange] = []
