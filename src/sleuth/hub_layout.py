@@ -66,7 +66,7 @@ def card(recipe: Recipe, evaluations: list[Evaluation]) -> str:
         head="\n".join(["library_name: transformers", "tags: [sleuth, rag, reinforcement-learning]", *known]),
         name=recipe.name,
         base=Path(base).name if is_local else base,
-        source=recipe.source or "of its own",
+        source=recipe.source or "no paper",
         figures=f"Greedy decoding, 95 % intervals.\n\n{table}"
         if evaluations
         else "This run was not evaluated.",
