@@ -25,7 +25,7 @@ from sleuth.agent import Agent
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.service.app import build_app
-from sleuth.service.desk import Desk, Limits
+from sleuth.service.pool import AgentPool, Limits
 from sleuth.service.store import Store
 from sleuth.service.viewer import Viewer
 from sleuth.serving.server import address, listen, uvicorn_config
@@ -113,8 +113,8 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         agent = agent_that()
         agents = {"m": agent, "waiting": Agent(agent.recipe, Waiting([]), agent.retriever)}
-        desk = Desk(agents, Limits(max_running=STREAMS))
-        app = build_app(desk, Store(Path(folder)), Viewer([]))
+        pool = AgentPool(agents, Limits(max_running=STREAMS))
+        app = build_app(pool, Store(Path(folder)), Viewer([]))
         server = uvicorn.Server(uvicorn_config(lambda: app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

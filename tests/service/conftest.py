@@ -12,8 +12,8 @@ import pytest
 
 from sleuth.agent import Agent
 from sleuth.service.app import build_app
-from sleuth.service.desk import Desk, Limits
 from sleuth.service.episodes import Episodes
+from sleuth.service.pool import AgentPool, Limits
 from sleuth.service.store import Store, episodes_file
 from sleuth.service.viewer import Viewer
 from support.browser import CHROMIUM
@@ -41,7 +41,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
             episodes = Episodes(lambda: [episodes_file(store.folder)])
             stack.callback(episodes.close)
             viewer = Viewer([], episodes, list(chosen))
-            factory = lambda: build_app(Desk(chosen, Limits(**limits)), store, viewer)  # noqa: E731
+            factory = lambda: build_app(AgentPool(chosen, Limits(**limits)), store, viewer)  # noqa: E731
             return Served(stack.enter_context(running(factory)), store.folder)
 
         yield start

@@ -26,7 +26,7 @@ from sleuth.agent import Reply
 from sleuth.episodes.events import Event
 from sleuth.errors import DataError, SleuthError, TooLongError
 from sleuth.service import chat, wire
-from sleuth.service.desk import Desk
+from sleuth.service.pool import AgentPool
 from sleuth.service.responses import Writer
 from sleuth.service.store import Feedback, Store
 from sleuth.service.viewer import OPEN_PATHS, Viewer
@@ -40,9 +40,9 @@ READING_S = 5.0
 Events = AsyncGenerator[Event | Reply, None]
 
 
-def build_app(desk: Desk, store: Store, viewer: Viewer) -> Starlette:
+def build_app(pool: AgentPool, store: Store, viewer: Viewer) -> Starlette:
     """The application of `sleuth serve`."""
-    service = Service(desk, store)
+    service = Service(pool, store)
     routes = [
         Route("/v1/chat/completions", service.chat, methods=["POST"]),
         Route("/v1/responses", service.responses, methods=["POST"]),
@@ -52,7 +52,7 @@ def build_app(desk: Desk, store: Store, viewer: Viewer) -> Starlette:
         Route("/health", _healthy, methods=["GET"]),
         Route("/metrics", show_metrics),
     ]
-    return _application([*routes, *viewer.routes], desk.limits.token, desk.limits.max_body_bytes)
+    return _application([*routes, *viewer.routes], pool.limits.token, pool.limits.max_body_bytes)
 
 
 def build_viewer_app(viewer: Viewer, token: str = "") -> Starlette:
@@ -81,17 +81,17 @@ async def _healthy(_: Request) -> Response:
 class Service:
     """Handlers of the endpoints that answer questions."""
 
-    def __init__(self, desk: Desk, store: Store) -> None:
-        self._desk, self._store = desk, store
+    def __init__(self, pool: AgentPool, store: Store) -> None:
+        self._pool, self._store = pool, store
 
     async def models(self, _: Request) -> Response:
         """Every agent by name."""
-        return _json({"object": "list", "data": [self._model(name) for name in self._desk.agents]})
+        return _json({"object": "list", "data": [self._model(name) for name in self._pool.agents]})
 
     async def model(self, request: Request) -> Response:
         """One agent."""
         name = request.path_params["name"]
-        if name not in self._desk.agents:
+        if name not in self._pool.agents:
             raise RequestError(404, f"unknown model {name!r}")
         return _json(self._model(name))
 
@@ -123,12 +123,12 @@ class Service:
         self._store.judge(msgspec.structs.replace(given, episode=name))
         return _json({"stored": True})
 
-    def _begin(self, asked: wire.Asked) -> tuple[str, int, Events]:
+    def _begin(self, asked: wire.AgentRequest) -> tuple[str, int, Events]:
         """Name, time and events of a new episode, which is stored when it ends."""
-        agent, name = self._desk.agent(asked), uuid.uuid4().hex
+        agent, name = self._pool.agent(asked), uuid.uuid4().hex
 
         async def stored() -> Events:
-            async with aclosing(self._desk.play(agent, asked)) as events:
+            async with aclosing(self._pool.play(agent, asked)) as events:
                 async for event in events:
                     if isinstance(event, Reply):
                         self._store.add(name, asked.model, event.trajectory)
@@ -151,11 +151,11 @@ class Service:
                         logging.getLogger("uvicorn.error").exception("a stream broke off")
                     yield on_failure(wire.openai_error(_reason(error), status))
 
-        return _EventStream(body(), self._desk.limits.timeout_s + READING_S)
+        return _EventStream(body(), self._pool.limits.timeout_s + READING_S)
 
     def _model(self, name: str) -> dict[str, Any]:
-        recipe = self._desk.agents[name].recipe
-        about = {"id": name, "object": "model", "created": self._desk.began, "owned_by": "sleuth"}
+        recipe = self._pool.agents[name].recipe
+        about = {"id": name, "object": "model", "created": self._pool.began, "owned_by": "sleuth"}
         return about | {"recipe": recipe.name, "description": recipe.source}
 
 

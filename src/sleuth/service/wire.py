@@ -16,7 +16,7 @@ from sleuth.types import Exchange
 MOST_CHARACTERS = 8_000
 """Longest question."""
 
-Form = TypeVar("Form", bound="Asked")
+Form = TypeVar("Form", bound="AgentRequest")
 Kind = TypeVar("Kind")
 _Length = Annotated[int, Meta(ge=1)]
 
@@ -29,7 +29,7 @@ class Message(msgspec.Struct, frozen=True):
     content: str | list[dict[str, Any]] | None = None
 
 
-class Asked(msgspec.Struct, frozen=True):
+class AgentRequest(msgspec.Struct, frozen=True):
     """Fields that both forms share. Unknown fields are ignored, since clients send many."""
 
     model: Annotated[str, Meta(max_length=255)] = ""
@@ -45,7 +45,7 @@ class Asked(msgspec.Struct, frozen=True):
         return Sampling(temperature=self.temperature or 0.0, top_p=self.top_p or 1.0)
 
     @property
-    def draw(self) -> int:
+    def sample_seed(self) -> int:
         """The seed of the samples; another one for each request that names none."""
         return secrets.randbits(31) if self.seed is None else self.seed
 
@@ -92,7 +92,7 @@ class StreamOptions(msgspec.Struct, frozen=True):
     include_usage: bool = False
 
 
-class ChatRequest(Asked, frozen=True, kw_only=True):
+class ChatRequest(AgentRequest, frozen=True, kw_only=True):
     """Body of POST /v1/chat/completions."""
 
     messages: list[Message]
@@ -115,7 +115,7 @@ class ChatRequest(Asked, frozen=True, kw_only=True):
         return self.messages
 
 
-class ResponsesRequest(Asked, frozen=True, kw_only=True):
+class ResponsesRequest(AgentRequest, frozen=True, kw_only=True):
     """Body of POST /v1/responses."""
 
     input: str | list[Message]

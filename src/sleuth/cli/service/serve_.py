@@ -76,8 +76,8 @@ def _serve_mcp(arguments: argparse.Namespace) -> None:
 
 def _serve(arguments: argparse.Namespace) -> None:
     from sleuth.service.app import build_app
-    from sleuth.service.desk import Desk, Limits
     from sleuth.service.episodes import Episodes
+    from sleuth.service.pool import AgentPool, Limits
     from sleuth.service.run_folder import RunFolder
     from sleuth.service.store import Store, episodes_file
     from sleuth.service.viewer import Viewer
@@ -97,7 +97,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     what = f"{', '.join(agents)}; answers are stored in {folder}; serving"
     try:
         run_app(
-            lambda: build_app(Desk(agents, limits), store, viewer),
+            lambda: build_app(AgentPool(agents, limits), store, viewer),
             arguments.host,
             arguments.port,
             lambda url: print(f"{what} at {url}", flush=True),

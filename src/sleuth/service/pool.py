@@ -1,4 +1,4 @@
-"""Desk: the agents of a server by name, a bounded number of episodes at a time, and what is counted of them."""
+"""AgentPool: the agents of a server by name, a bounded number of episodes at a time, and what is counted of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sleuth.checked import Checked, Positive, PositiveFloat
 from sleuth.episodes.events import Event, Found, Writing
 from sleuth.registry import nearest
 from sleuth.service.tracing import Trace, usage
-from sleuth.service.wire import Asked
+from sleuth.service.wire import AgentRequest
 from sleuth.serving.replies import RequestError
 
 EPISODES = prometheus.Counter("sleuth_episodes", "episodes by model and outcome", ("model", "outcome"))
@@ -48,7 +48,7 @@ class Limits(Checked):
     """Bearer token that clients must send, visible ASCII characters; "" disables the check."""
 
 
-class Desk:
+class AgentPool:
     """Answers requests by the agent that they name. One event loop."""
 
     def __init__(self, agents: Mapping[str, Agent], limits: Limits) -> None:
@@ -58,7 +58,7 @@ class Desk:
         self._slots = asyncio.Semaphore(limits.max_running)
         self._waiting = 0
 
-    def agent(self, request: Asked) -> Agent:
+    def agent(self, request: AgentRequest) -> Agent:
         """The agent of a request. Raises RequestError 404 for another name, 429 if too many requests wait."""
         if request.model not in self.agents:
             raise RequestError(404, f"unknown model {request.model!r}{nearest(request.model, self.agents)}")
@@ -70,7 +70,7 @@ class Desk:
             agent = replace(agent, recipe=agent.recipe.sized(max_new_tokens=most))
         return agent
 
-    async def play(self, agent: Agent, request: Asked) -> AsyncGenerator[Event | Reply, None]:
+    async def play(self, agent: Agent, request: AgentRequest) -> AsyncGenerator[Event | Reply, None]:
         """The events of the request's episode, the Reply as the last.
 
         Closing it frees the slot. Raises RequestError 503 after the deadline, and what Agent.stream raises.
@@ -111,10 +111,10 @@ class Desk:
             self._waiting -= 1
             QUEUED.set(self._waiting)
 
-    async def _counted(self, agent: Agent, request: Asked) -> AsyncGenerator[Event | Reply, None]:
+    async def _counted(self, agent: Agent, request: AgentRequest) -> AsyncGenerator[Event | Reply, None]:
         name, began, is_silent = request.model, time.perf_counter(), True
         stream = agent.stream(
-            request.question, history=request.history, sampling=request.sampling, seed=request.draw
+            request.question, history=request.history, sampling=request.sampling, seed=request.sample_seed
         )
         with Trace(name, agent.engine.name) as trace:
             async with aclosing(stream) as events:
