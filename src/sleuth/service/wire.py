@@ -33,7 +33,7 @@ class AgentRequest(msgspec.Struct, frozen=True):
     """Fields that both forms share. Unknown fields are ignored, since clients send many."""
 
     model: Annotated[str, Meta(max_length=255)] = ""
-    stream: bool = False
+    stream: bool | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     """Absent: 0, so that the same question gets the same answer."""
     top_p: Annotated[float, Meta(gt=0, le=1)] | None = None
@@ -140,7 +140,7 @@ class ResponsesRequest(AgentRequest, frozen=True, kw_only=True):
 def read(body: bytes, form: type[Form]) -> Form:
     """The request in a body. Raises RequestError 400 for anything that cannot be answered."""
     request = decoded(body, form)
-    if isinstance(request, ChatRequest) and (request.n or 1) != 1:
+    if isinstance(request, ChatRequest) and request.n not in (None, 1):
         raise RequestError(400, f"n must be 1, not {request.n}")
     if request.tools:
         raise RequestError(400, "tools are not supported: these models search by themselves")
