@@ -59,7 +59,6 @@ def test_a_body_that_cannot_be_read_gets_400(path: str, body: bytes, serve: Serv
     assert "cannot be read" in reply.json()["error"]["message"]
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/feedback"])
 def test_fields_that_openai_allows_to_be_null_may_be_null(serve: Serve):
     names = ("stream", "stream_options", "n", "seed", "tools", "temperature", "top_p", "max_tokens")
     body = {"model": "contracts", "messages": [{"role": "user", "content": QUESTION}], **dict.fromkeys(names)}
@@ -67,6 +66,7 @@ def test_fields_that_openai_allows_to_be_null_may_be_null(serve: Serve):
     assert (reply.status_code, reply.json().get("object")) == (200, "chat.completion")
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses", "/feedback"])
 def test_a_form_of_another_site_is_refused(path: str, serve: Serve):
     reply = httpx.post(serve().url + path, content=b"{}", headers={"Content-Type": "text/plain"})
     assert reply.status_code == 415
