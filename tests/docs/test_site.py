@@ -13,6 +13,8 @@ import pytest
 
 from sleuth.cli import VERBS, build_parser, main
 from sleuth.datasets.records import RecordReader
+from sleuth.service.store import Feedback, Store
+from support.runs import GOLD, episode, make_run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -64,6 +66,37 @@ def test_the_quick_start_runs(
     assert main([*ask, *small]) == 0
     assert "apt.md" in capsys.readouterr().out
     assert serve == ["serve", "--index", "idx"]  # run by tests/cli/service/test_serve.py
+
+
+@pytest.mark.parametrize(
+    ("page", "command", "printed"),
+    [
+        ("watching", "show runs/mine --html mine.html", "page: mine.html"),
+        ("agents", "feedback served -o judged.jsonl", "1 question with 0 rejected answers written to judged.jsonl"),
+        ("studies", "study", "eval-rar/table-2"),
+        ("studies", "study eval-rar/table-2 --scale cpu --dry-run", "left: 4 of 4 jobs"),
+        ("studies", "study eval-rar/table-2 --page", "page: runs/studies/eval-rar-table-2-cpu.html"),
+        ("studies", "study published --dataset hotpotqa", "Eval-RAR"),
+    ],
+)  # fmt: skip
+def test_commands_of_the_pages_run(
+    page: str,
+    command: str,
+    printed: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    words = command.split()
+    assert words in commands(ROOT / "docs" / f"{page}.md")
+    monkeypatch.chdir(tmp_path)
+    make_run(tmp_path / "runs" / "mine")
+    store = Store(tmp_path / "served")
+    store.add("a", "rag", episode(GOLD, "Ann Bell", 1.0))
+    store.judge(Feedback("a", "up"))
+    store.close()
+    assert main(words) == 0
+    assert printed in capsys.readouterr().out
 
 
 def test_the_worked_examples_run(

@@ -22,6 +22,7 @@ from sleuth.service.run_folder import RunFolder
 from sleuth.service.viewer import Viewer
 from sleuth.storage import LinesWriter
 from sleuth.types import Score
+from support.contracts import SEARCHES, agent_that
 from support.running import running
 from support.runs import GOLD, QUESTION, SECOND, add_step, episode, make_run, row
 
@@ -128,6 +129,36 @@ def test_a_damaged_line_is_left_out(tmp_path: Path):
     assert len(episodes) == 2
     with pytest.raises(DataError, match="no episode 2"):
         episodes.view(2)
+    episodes.close()
+
+
+ANSWER = "<evaluate>x</evaluate><answer>Tom Reed</answer>"
+REFUSAL = "<think>x</think><refuse>nothing</refuse>"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "writes", "flags"),
+    [
+        ("eval-rar/cpu", SEARCHES, {"right", "gold_shown"}),
+        (
+            "eval-rar/cpu",
+            [SEARCHES[0], f"<evaluate>x</evaluate>{SEARCHES[0]}", ANSWER],
+            {"wrong", "gold_shown", "repeated"},
+        ),
+        ("eval-rar/cpu", [ANSWER], {"wrong", "gold_missing", "malformed"}),
+        ("eval-rar/cpu", ["<think>?</think>"] * 9, {"wrong", "gold_missing", "no_answer", "malformed"}),
+        ("evo-rag/cpu", ["<think>?</think>" + SEARCHES[0][28:], REFUSAL], {"wrong", "gold_shown", "refused"}),
+    ],
+)
+def test_episodes_are_marked(recipe: str, writes: list[str], flags: set[str], tmp_path: Path):
+    path = tmp_path / "episodes.jsonl"
+    with TrajectoryWriter(path) as writer:
+        writer.append(replace(agent_that(writes, recipe).ask(QUESTION).trajectory, question=GOLD))
+    episodes = Episodes(lambda: [path])
+    episodes.wait()
+    (row,) = episodes.page([], "", "", 0, 9)["rows"]
+    assert set(row["flags"]) == flags | {"unscored"}
+    assert episodes.page(sorted(flags), "", "", 0, 9)["total"] == 1
     episodes.close()
 
 
