@@ -142,10 +142,9 @@ class Episodes:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def __contains__(self, row: object) -> bool:
+    def __contains__(self, row: int) -> bool:
         """Whether there is such a row, and its file still holds it."""
-        is_row = isinstance(row, int) and 0 <= row < len(self)
-        return is_row and not self._files[self._places["file"][row]].is_gone  # type: ignore[index]
+        return 0 <= row < len(self) and not self._files[self._places["file"][row]].is_gone
 
     def progress(self) -> dict[str, Any]:
         """Episodes read, and whether that is all there are."""
