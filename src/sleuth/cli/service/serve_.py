@@ -94,7 +94,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     store = Store(folder)
     runs = [RunFolder(path, is_served=True) for path in arguments.runs]
     viewer = Viewer(runs, Episodes(lambda: [episodes_file(folder)]), list(agents))
-    what = f"{', '.join(agents)}; answers are stored in {folder}; serving"
+    what = f"answers are stored in {folder}; serving {', '.join(agents)}"
     try:
         run_app(
             lambda: build_app(AgentPool(agents, limits), store, viewer),

@@ -19,17 +19,17 @@ export function askView(models) {
   const second = select("other", [["", "nothing"], ...models.map((name) => [name, name])], "");
   const button = el("button", { class: "main", type: "submit" }, "Ask");
   const stop = el("button", { type: "button", disabled: true }, "Stop");
-  const forget = el("button", { type: "button", disabled: true, onclick: startAnew }, "New conversation");
+  const restart = el("button", { type: "button", disabled: true, onclick: newConversation }, "New conversation");
   const rounds = [];  // { question, answers: model -> text }
   const conversation = el("div", {});
   const live = el("div", { class: "hidden", role: "status" });
   let running = null;
 
-  function startAnew() {
+  function newConversation() {
     if (running) running.abort();
     rounds.length = 0;
     conversation.replaceChildren();
-    forget.disabled = true;
+    restart.disabled = true;
     question.focus();
   }
 
@@ -60,7 +60,7 @@ export function askView(models) {
     conversation.prepend(el("details", { class: "round", open: true }, el("summary", {}, el("h2", {}, round.question)), results));
     rounds.push(round);
     question.value = "";
-    forget.disabled = false;
+    restart.disabled = false;
     await Promise.all(inputs.map((asked) => oneAnswer(asked, round, results, running.signal, live)));
     running = null;
     button.disabled = false;
@@ -75,7 +75,7 @@ export function askView(models) {
     el("label", { htmlFor: "question" }, "Your question"), question,
     el("div", { class: "bar" },
       el("label", { htmlFor: "model" }, "Method"), first,
-      el("label", { htmlFor: "other" }, "Compare with"), second, button, stop, forget),
+      el("label", { htmlFor: "other" }, "Compare with"), second, button, stop, restart),
   );
   return el("section", { "aria-label": "Ask" }, form, live, conversation);
 }
@@ -190,8 +190,8 @@ function claimSpan(statement, items) {
   const go = (event) => {
     if (event.key === "Enter" && statement.numbers.length) items.get(statement.numbers[0]).scrollIntoView({ block: "nearest" });
   };
-  const said = isGood ? `${statement.text}, evidence ${numbers.join(" and ") || "none"}` : `${statement.text}, unsupported`;
-  const props = { class: isGood ? "claim" : "claim unsupported", tabIndex: 0, role: "button", "aria-label": said };
+  const label = isGood ? `${statement.text}, evidence ${numbers.join(" and ") || "none"}` : `${statement.text}, unsupported`;
+  const props = { class: isGood ? "claim" : "claim unsupported", tabIndex: 0, role: "button", "aria-label": label };
   const span = el("span", { ...props, onmouseenter: light(true), onmouseleave: light(false), onfocus: light(true), onblur: light(false), onkeydown: go });
   span.append(statement.text, ...numbers.map((place) => ` [${place}]`));
   return span;
