@@ -4,9 +4,13 @@ Listing names imports nothing heavy.
 """
 
 import difflib
+import importlib.util
+import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sleuth.errors import ConfigError, SleuthError
@@ -20,6 +24,25 @@ def needed(module: str, extra: str, fault: type[SleuthError] = ConfigError) -> A
         raise fault(
             f"{error.name} is not installed: pip install '.[{extra}]' in the Sleuth checkout"
         ) from error
+
+
+def user_module(path: Path, kind: str) -> ModuleType:
+    """The module in a user's .py file; `kind` is what it defines, such as "recipe". Raises ConfigError."""
+    if not path.is_file():
+        raise ConfigError(f"no {kind} file {path}")
+    spec = importlib.util.spec_from_file_location(f"sleuth_user_{kind}_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path} cannot be loaded as Python")
+    module = importlib.util.module_from_spec(spec)
+    # Registered before it runs: dataclasses look their own module up by name.
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SleuthError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
+    return module
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -118,7 +118,13 @@ def test_published_and_robustness_are_part_of_it(capsys: pytest.CaptureFixture[s
 def test_a_user_s_own_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path = tmp_path / "mine.py"
     path.write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "from typing import ClassVar\n"
         "from sleuth.studies.study import Row, Study, System\n"
+        "@dataclass\n"
+        "class Mine:\n"
+        "    of: ClassVar[int] = 1\n"
         "STUDY = Study('mine/one', 'Mine', (Row('a', cpu=System('direct/cpu')),), {'cpu': {'f': 'factbook:dev'}})\n"
     )
     assert load_study(str(path)) == Study(

@@ -4,16 +4,13 @@
 RECIPE or RECIPES, a saved recipe.json, or a run folder that holds one.
 """
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 
-from sleuth.errors import ConfigError, SleuthError
+from sleuth.errors import ConfigError
 from sleuth.recipe import Recipe
-from sleuth.registry import nearest, resolve
+from sleuth.registry import nearest, resolve, user_module
 
 RECIPES = {
     "arena": "sleuth.recipes.arena_variants:RECIPES",
@@ -70,24 +67,7 @@ def recipe_file(spec: str) -> Path | None:
 
 
 def _from_file(path: Path) -> Recipe:
-    if not path.is_file():
-        raise ConfigError(f"no recipe file {path}")
-    spec = importlib.util.spec_from_file_location(f"sleuth_user_recipe_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{path} cannot be loaded as Python")
-    module = importlib.util.module_from_spec(spec)
-    # Registered before it runs: dataclasses look their own module up by name.
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except SleuthError:
-        raise
-    except Exception as error:
-        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
-    return _recipe_in(module, path)
-
-
-def _recipe_in(module: ModuleType, path: Path) -> Recipe:
+    module = user_module(path, "recipe")
     recipe = getattr(module, "RECIPE", None)
     if recipe is None and isinstance(several := getattr(module, "RECIPES", None), dict) and several:
         recipe = several.get("cpu") or next(iter(several.values()))

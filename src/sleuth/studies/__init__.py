@@ -1,10 +1,9 @@
 """Studies: every table and figure of the five papers, listed, planned, run, and placed next to the published figures."""
 
-import importlib.util
 from pathlib import Path
 
-from sleuth.errors import ConfigError, SleuthError
-from sleuth.registry import nearest, resolve
+from sleuth.errors import ConfigError
+from sleuth.registry import nearest, resolve, user_module
 from sleuth.studies.study import Study
 
 STUDIES = {
@@ -33,17 +32,7 @@ def load_study(spec: str) -> Study:
 
 
 def _from_file(path: Path) -> Study:
-    source = importlib.util.spec_from_file_location(f"sleuth_user_study_{path.stem}", path)
-    if not path.is_file() or source is None or source.loader is None:
-        raise ConfigError(f"no study file {path}")
-    module = importlib.util.module_from_spec(source)
-    try:
-        source.loader.exec_module(module)
-    except SleuthError:
-        raise
-    except Exception as error:
-        raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
-    study = getattr(module, "STUDY", None)
+    study = getattr(user_module(path, "study"), "STUDY", None)
     if not isinstance(study, Study):
         raise ConfigError(f"{path} defines no STUDY")
     return study
