@@ -178,7 +178,7 @@ def test_a_store_in_use_and_a_file_as_store_are_refused(
         (["serve", "--index", "IDX", "--recipe", "ragg"], "did you mean"),
         (["serve", "--index", "IDX", "--judge", ""], "judge's name is empty"),
         (["serve", "--index", "IDX", "--token", ""], "--token is empty"),
-        (["serve", "--index", "IDX", "--token", "grün"], "visible ASCII"),
+        *((["serve", "--index", "IDX", "--token", token], "visible ASCII") for token in ("grün", "a\n")),
         (["serve", "--index", "IDX", "--max-running", "0"], "max_running must be at least 1"),
         (["show", "nowhere"], "not a run folder"),
     ],
