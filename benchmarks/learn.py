@@ -10,6 +10,7 @@ command, the seed, the commit and the packages' versions.
 """
 
 import argparse
+import gc
 import json
 import random
 import shlex
@@ -123,10 +124,11 @@ def run(name: str, recipe: Recipe, base: Path, options: argparse.Namespace) -> E
     def say(text: str) -> None:
         print(f"{base.name} {name}: {text}", flush=True)
 
-    experiment = Experiment(recipe, base / name, say=say)
     done = base / name / "model"
+    gc.collect()  # what was run before holds a model, its moments and its cache
     if not done.exists():
-        experiment.run(evaluate=False)
+        Experiment(recipe, base / name, say=say).run(evaluate=False)
+        gc.collect()
     trained = Experiment(recipe.sized(model=str(done)), base / name, say=say)
     trained.open()
     evaluation = trained.evaluate("eval")

@@ -1,11 +1,13 @@
 """A study from training to its page, with a tiny real model: extractor, reader, noise, two seeds."""
 
+import gc
 import json
 from pathlib import Path
 
 import pytest
 
 from sleuth.cli import main
+from sleuth.engines.transformers import TransformersEngine
 
 STUDY = """
 from sleuth.studies.study import Row, Study, System
@@ -60,6 +62,10 @@ def study(tmp_path: Path, tiny_model: Path) -> Path:
     return path
 
 
+def count_engines() -> int:
+    return sum(isinstance(thing, TransformersEngine) for thing in gc.get_objects())
+
+
 @pytest.mark.slow
 def test_a_study_runs_from_warm_start_to_page(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -70,7 +76,9 @@ def test_a_study_runs_from_warm_start_to_page(
     planned = json.loads(capsys.readouterr().out)
     assert len(planned["jobs"]) == 2 * (3 + 2 * 2 * 2)  # seeds; trainings; rows, levels, extractor and reader
     assert planned["missing"] == {"FilCo": "no package"}
+    engines = count_engines()
     assert main([*arguments, "--json"]) == 0
+    assert count_engines() == engines, "a job's engine was not freed before the next job"
     result = json.loads(capsys.readouterr().out)
     for row in result["rows"][:2]:
         assert [(f["noise"], f["measure"]) for f in row["figures"]] == [

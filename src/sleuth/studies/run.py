@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def run_jobs(jobs: Sequence[Job], index: str, say: Say, judge: LLMJudge | None =
             except SleuthError as error:
                 failed[str(job.folder)] = str(error)
                 say(f"{what}: {error}")
+            finally:
+                gc.collect()  # a job's model and engine refer to each other, and the next job needs the memory
     return failed
 
 
