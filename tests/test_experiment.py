@@ -164,3 +164,15 @@ def test_bad_data_is_reported_before_a_model_is_loaded(
     with pytest.raises(error, match=words):
         broken.run()
     assert "policy" not in broken.__dict__
+
+
+def test_too_little_memory_is_reported_before_a_model_is_loaded(
+    world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sleuth.training.memory.free_ram", lambda: 10**6)
+    run = experiment(world, tmp_path)
+    with pytest.raises(
+        ConfigError, match=r"training needs about .* GB, and cpu has 0\.0 GB free: even scale\."
+    ):
+        run.run()
+    assert "policy" not in vars(run)

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from sleuth.training.runs.stopping import Stop
 
 Say = Callable[[str], None]  # Receives one line for a person.
-CPU_CACHE_GIB = 1.5
-"""Keys and values of rollouts: a laptop also needs room for weights, gradients and moments."""
 FORECAST_QUESTIONS = 16  # Training questions whose demonstrations give the expected length of an episode.
 PROGRESS_S = 15.0  # Seconds between two lines of evaluation progress.
 
@@ -109,6 +107,7 @@ class Experiment:
             arithmetic = "bfloat16" if self.policy.autocast_dtype else "float32"
             return VLLMEngine(self.recipe.scale.model, dtype=arithmetic)
         from sleuth.engines.transformers import TransformersEngine
+        from sleuth.training.memory import CPU_CACHE_GIB
 
         return TransformersEngine(
             self.policy.model,
@@ -211,16 +210,24 @@ class Experiment:
             self.say(check_gold(self.train_questions, self.retriever, self.recipe.name))
 
     def forecast(self) -> str:
-        """Tokens, memory and time that training will need, as one line."""
-        from sleuth.training.forecast import Length, forecast, measure
+        """Tokens, time and memory that training will need, as one line, before any weight is loaded.
 
-        recipe = self.recipe
-        shown, _ = demonstrate(self.train_questions[:FORECAST_QUESTIONS], self.world, FORECAST_QUESTIONS)
+        Raises ConfigError if the memory is more than is free.
+        """
+        from sleuth.engines.transformers import TransformersEngine
+        from sleuth.training.forecast import Length, forecast, measure
+        from sleuth.training.memory import Outline, check_memory
+
+        recipe, outline = self.recipe, Outline(self.recipe.scale)
+        reads = self.world_of(TransformersEngine(outline.model, outline.tokenizer, recipe.scale.model))
+        shown, _ = demonstrate(self.train_questions[:FORECAST_QUESTIONS], reads, FORECAST_QUESTIONS)
         length = None
         if shown:
             prompt = fmean(len(one.segments[0].tokens) for one in shown)
             length = Length(prompt, fmean(len(one.tokens) for one in shown) - prompt)
-        return forecast(recipe.scale, recipe.algorithm, measure(self.policy), length).line()
+        work = forecast(recipe.scale, recipe.algorithm, measure(outline), length)
+        memory = check_memory(recipe.scale, recipe.algorithm, outline, round(length.prompt) if length else 0)
+        return f"{work.line()}, and {memory}"
 
     def run(self, *, evaluate: bool = True) -> dict[str, Any]:
         """Warm start, reinforce, save the model, evaluate. A folder that holds part of this is continued.
@@ -230,7 +237,7 @@ class Experiment:
         ranks.check(self.recipe.scale)
         ranks.first_then_others(self.open)
         ranks.first(self.save_recipe)
-        self.say(self.forecast())
+        self.say(ranks.gather(self.forecast)[0])
         try:
             if self.recipe.scale.warm_start_examples or self.lessons is not None:
                 self.warm_start()

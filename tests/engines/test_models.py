@@ -70,6 +70,8 @@ def test_cuda_where_there_is_none() -> None:
     assert pick_device("auto") == torch.device("cpu")
     with pytest.raises(ConfigError, match="no CUDA"):
         pick_device("cuda:0")
+    with pytest.raises(ConfigError, match=r"device 'xpu:3' cannot be used: [^\n]+$"):
+        pick_device("xpu:3")
 
 
 def test_quiet_puts_the_log_level_back() -> None:

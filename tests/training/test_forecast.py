@@ -7,7 +7,7 @@ import pytest
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.recipes.evo_rag.dpo import DPO
-from sleuth.training.forecast import Forecast, Learner, Length, Work, forecast, measure
+from sleuth.training.forecast import Forecast, Learner, Length, Work, forecast, speed
 from support import toy
 
 
@@ -20,7 +20,7 @@ def plan(**changes: Any) -> Any:
 
 def test_by_hand() -> None:
     # An episode has at most min(300, 4 × 100) tokens; 10 steps × 2 questions × 4 samples of it, and 10 shown twice over.
-    got = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1000, 1e6))
+    got = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1e6))
     assert got.likely is None
     assert got.most.rollouts == 10 * 2 * 4 * 300
     assert got.most.updates == got.most.rollouts + 5 * 2 * 300
@@ -28,7 +28,7 @@ def test_by_hand() -> None:
 
 
 def test_the_likely_work_shares_prompts() -> None:
-    got = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1000, 1e6), Length(30, 50)).likely
+    got = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1e6), Length(30, 50)).likely
     assert got.rollouts == 10 * 2 * (30 + 4 * 50)
     assert got.updates == got.rollouts + 5 * 2 * 80
     assert got.hours == pytest.approx((2 * 4600 + 6 * 5400) * 1000 / 0.5e6 / 3600)
@@ -36,32 +36,24 @@ def test_the_likely_work_shares_prompts() -> None:
 
 def test_branches_are_counted() -> None:
     # In each of two stages a trunk and, at its three turns, three forks.
-    got = forecast(plan(), DPO(group_size=4), Learner(1000, 1000, 1e6))
+    got = forecast(plan(), DPO(group_size=4), Learner(1000, 1e6))
     assert got.most.rollouts == 10 * 2 * (2 * (1 + 3 * 3)) * 300
 
 
-def test_a_reference_costs_a_pass_and_a_copy() -> None:
-    free = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(10**9, 10**9, 1e12))
-    held = forecast(plan(), GRPO(group_size=4, beta=0.1), Learner(10**9, 10**9, 1e12))
-    assert held.memory_gb - free.memory_gb == pytest.approx(4.0)
-    assert held.most.hours > free.most.hours
-    adapters = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(10**9, 10**6, 1e12))
-    assert free.memory_gb - adapters.memory_gb == pytest.approx(12, abs=0.1)  # gradients and moments
+def test_a_reference_costs_a_pass() -> None:
+    free = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1e6))
+    held = forecast(plan(), GRPO(group_size=4, beta=0.1), Learner(1000, 1e6))
+    assert held.most.hours - free.most.hours == pytest.approx(2 * 24_000 * 1000 / 0.5e6 / 3600)
 
 
 def test_the_line_reads_well() -> None:
     most = Work(1_234_567, 999, 26.0)
-    assert Forecast(most, None, 2.44).line() == (
-        "training takes at most 26.0 h (1.2 M tokens in rollouts, 999 in updates), and about 2.4 GB"
+    assert Forecast(most, None).line() == (
+        "training takes at most 26.0 h (1.2 M tokens in rollouts, 999 in updates)"
     )
-    assert (
-        Forecast(most, Work(1, 1, 0.5), 1)
-        .line()
-        .startswith("training takes likely 30 min (1 tokens in rollouts")
-    )
+    likely = Forecast(most, Work(1, 1, 0.5)).line()
+    assert likely.startswith("training takes likely 30 min (1 tokens in rollouts")
 
 
 def test_the_machine_is_measured() -> None:
-    learner = measure(toy.new_learner()[0])
-    assert learner.parameters == learner.trainable > 1000
-    assert 1e8 < learner.flops_per_s < 1e16
+    assert 1e8 < speed() < 1e16

@@ -35,6 +35,19 @@ def load_model(name: str, dtype: str = "auto", device: str = "auto") -> tuple[nn
         return model.to(target).eval(), tokenizer
 
 
+def load_outline(name: str) -> tuple[nn.Module, Any]:
+    """(model on the meta device, Hugging Face tokenizer) by the same names: float32 shapes without weights.
+
+    Raises EngineError in one line.
+    """
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    tokenizer = load_tokenizer(name)
+    with loading(name) as (source, options), torch.device("meta"):
+        config = AutoConfig.from_pretrained(source, **options)
+        return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval(), tokenizer
+
+
 def load_tokenizer(name: str) -> Any:
     """The Hugging Face tokenizer of a model by the same names. Raises EngineError in one line."""
     from transformers import AutoTokenizer
@@ -71,6 +84,10 @@ def pick_device(device: str) -> torch.device:
         raise ConfigError(f"unknown device {device!r}: {first_line(error)}") from error
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError(f"device {device!r}: this machine or this torch has no CUDA")
+    try:
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:  # torch raises either, by the kind of device
+        raise ConfigError(f"device {device!r} cannot be used: {first_line(error)}") from error
     return found
 
 

@@ -1,4 +1,4 @@
-"""Forecast of a run's cost, likely and at most, logged before it starts.
+"""Forecast of a run's work and time, likely and at most, logged before it starts; its memory is in `memory.py`.
 
 Likely: every episode is as long as a demonstration, and the samples of a question share its prompt. At
 most: the recipe's own limits. The speed is measured on this machine by a matrix product.
@@ -17,16 +17,13 @@ from sleuth.scale import Scale
 from sleuth.training.parallel import ranks
 
 if TYPE_CHECKING:
-    from sleuth.training.policy import Policy
+    from sleuth.training.memory import Outline
 
 SIZE = 1024
 """Side of the matrices whose product is timed."""
 ROUNDS = 8
 EFFICIENCY = 0.5
 """Share of a plain matrix product's speed that a small transformer reaches, forward and backward."""
-ACTIVATION_BYTES = 1.5e6
-"""Bytes per token in a forward-backward pass with 135 M parameters; they grow with the parameters' square root."""
-REFERENCE_PARAMETERS = 135e6
 
 
 class Length(NamedTuple):
@@ -42,7 +39,6 @@ class Learner(NamedTuple):
     """Size and speed of a model in training."""
 
     parameters: int
-    trainable: int
     flops_per_s: float
     """Floating-point operations a second of a matrix product, on the devices of all ranks."""
 
@@ -64,25 +60,22 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Work and memory of a run."""
+    """Work of a run."""
 
     most: Work
     likely: Work | None
     """None if nothing could be demonstrated."""
-    memory_gb: float
-    """Weights, gradients, moments, reference, and the activations of one micro-batch; 10⁹ bytes."""
 
     def line(self) -> str:
         """One line for a person."""
         likely = f"likely {self.likely}, " if self.likely else ""
-        return f"training takes {likely}at most {self.most}, and about {self.memory_gb:.1f} GB"
+        return f"training takes {likely}at most {self.most}"
 
 
-def measure(policy: Policy) -> Learner:
-    """Parameters of the policy, and the speed of its arithmetic."""
-    parameters = sum(p.numel() for p in policy.model.parameters())
-    trainable = sum(p.numel() for p in policy.trainable_parameters())
-    return Learner(parameters, trainable, ranks.count() * speed(policy.device, policy.autocast_dtype))
+def measure(outline: Outline) -> Learner:
+    """Parameters of the policy, and the speed of its arithmetic on all ranks."""
+    flops_per_s = ranks.count() * speed(outline.device, outline.dtype)
+    return Learner(outline.parameters, flops_per_s)
 
 
 def speed(device: torch.device | None = None, dtype: torch.dtype | None = None) -> float:
@@ -105,12 +98,7 @@ def forecast(plan: Scale, algorithm: Algorithm, learner: Learner, length: Length
     speed = max(1.0, EFFICIENCY * learner.flops_per_s) / learner.parameters
     most = _work(plan, algorithm, Length(0, longest), speed)
     likely = _work(plan, algorithm, length, speed) if length else None
-    copies = 3 + algorithm.needs_reference  # gradients, two moments, and the reference's weights
-    activations = ACTIVATION_BYTES * (learner.parameters / REFERENCE_PARAMETERS) ** 0.5
-    if plan.gradient_checkpointing:
-        activations /= 10
-    weights = 4 * (learner.parameters + copies * learner.trainable)
-    return Forecast(most, likely, (weights + activations * min(plan.micro_batch_tokens, most.updates)) / 1e9)
+    return Forecast(most, likely)
 
 
 def _work(plan: Scale, algorithm: Algorithm, length: Length, speed: float) -> Work:

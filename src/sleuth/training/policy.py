@@ -62,7 +62,7 @@ class Policy:
             _remove_dropout(self.model)
             self.model.gradient_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]
         self.device = next(self.model.parameters()).device
-        self.autocast_dtype = _autocast_dtype(precision, self.device)
+        self.autocast_dtype = arithmetic_dtype(precision, self.device)
         self.trained = self.model
         """The module that the optimiser changes."""
         self.forward = Forward(self.causal_lm, self.autocast_dtype, gradient_checkpointing)
@@ -228,7 +228,7 @@ def _remove_dropout(model: nn.Module) -> None:
             setattr(module, name, 0.0)
 
 
-def _autocast_dtype(precision: Precision, device: torch.device) -> torch.dtype | None:
+def arithmetic_dtype(precision: Precision, device: torch.device) -> torch.dtype | None:
     """bfloat16 where it is fast, None for plain float32."""
     if precision == "bfloat16":
         return torch.bfloat16

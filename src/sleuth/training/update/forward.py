@@ -111,6 +111,10 @@ class Forward:
         """Find out now what is otherwise found out at first use."""
         _ = self.obstacle, self._has_plain_head
 
+    def skip_trials(self) -> None:
+        """Take the model for a usual one, with an output layer that is one matrix: a model without values has no trial."""
+        self._has_plain_head = True
+
     def use(self, model: Any, sharded: Callable[[Callable[[], Any]], Any]) -> None:
         """Run `model`, whose parameters ranks divide, from now on; `sharded` runs a pass and gathers them for it."""
         self._model, self._pass, self.is_sharded = model, sharded, True
