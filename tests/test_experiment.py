@@ -3,14 +3,16 @@
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sleuth.demo import Demo
-from sleuth.errors import ConfigError, DataError
+from sleuth.errors import ConfigError, DataError, EngineError
 from sleuth.evaluation.runner import Progress
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
@@ -174,5 +176,28 @@ def test_too_little_memory_is_reported_before_a_model_is_loaded(
     with pytest.raises(
         ConfigError, match=r"training needs about .* GB, and cpu has 0\.0 GB free: even scale\."
     ):
+        run.run()
+    assert "policy" not in vars(run)
+
+
+@pytest.mark.parametrize(
+    ("module", "error", "words"),
+    [
+        (None, EngineError, "vLLM cannot be imported"),
+        (SimpleNamespace(__version__="0.8.5"), ConfigError, "vLLM 0.8.5 is installed, but Sleuth runs on"),
+    ],
+)
+def test_an_unsuitable_vllm_is_reported_before_a_model_is_loaded(
+    world: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    error: type[Exception],
+    words: str,
+) -> None:
+    monkeypatch.setitem(sys.modules, "vllm", module)
+    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # set by the check; put back after the test
+    run = experiment(world, tmp_path, world["recipe"].sized(engine="vllm"))
+    with pytest.raises(error, match=words):
         run.run()
     assert "policy" not in vars(run)

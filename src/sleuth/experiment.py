@@ -202,6 +202,10 @@ class Experiment:
         from sleuth.training.selection import check_selection
 
         check_selection(self.recipe.scale)
+        if self.recipe.scale.engine == "vllm":
+            from sleuth.engines.vllm import check_version
+
+            check_version()
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.open()

@@ -54,7 +54,7 @@ class VLLMEngine(Engine):
         take half of the memory that is free now, and all of it is given back by `release`.
         Raises ConfigError for another version of vLLM, EngineError for a model that vLLM cannot load.
         """
-        _check_version()
+        check_version()
         self.name = name
         self.tokenizer = HFTokenizer(load_tokenizer(name))
         self._device = pick_device("auto")
@@ -252,7 +252,7 @@ def _wake(llm: Any) -> None:
         llm.wake_up()
 
 
-def _check_version() -> None:
+def check_version() -> None:
     """Import vLLM quietly, in this process; raises EngineError if it is missing, ConfigError for another version."""
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # else the weights would be in another process
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")

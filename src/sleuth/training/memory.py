@@ -100,18 +100,19 @@ class Outline:
         self.trainable = sum(p.numel() for p in self.policy.trainable_parameters())
 
     @property
-    def gathered(self) -> float:
+    def gathered(self) -> int:
         """Parameters that FSDP gathers around a pass: the embeddings and, while one is prefetched, two layers twice."""
-        layers = self.policy.causal_lm.get_decoder().layers  # type: ignore[operator]
-        largest = max(sum(p.numel() for p in layer.parameters()) for layer in layers)
+        base: Any = self.policy.causal_lm
+        layers = list(base.get_decoder().layers)
+        largest: int = max(sum(p.numel() for p in layer.parameters()) for layer in layers)
         return self.parameters - len(layers) * largest + 2 * largest
 
 
-class Live(TorchDispatchMode):
+class Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of all storages that are alive, and their peak."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.now = self.peak = 0
         self._known: set[int] = set()
 
