@@ -175,7 +175,7 @@ def test_a_model_that_cannot_be_forecast_is_not_refused(monkeypatch: pytest.Monk
     not Path("/proc/self/status").exists(), reason="the peak of a process is read as Linux shows it"
 )
 @pytest.mark.parametrize("options", [{}, {"lora_rank": 8}])
-def test_the_peak_of_a_process_is_forecast_to_15_percent(
+def test_the_peak_of_a_process_whose_heap_has_no_gaps_is_forecast(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load_outline(name: str) -> tuple[Any, None]:
@@ -184,7 +184,10 @@ def test_the_peak_of_a_process_is_forecast_to_15_percent(
 
     monkeypatch.setattr(memory, "load_outline", load_outline)
     monkeypatch.setattr(memory, "largest_shapes", lambda *arguments, **settings: peak.SHAPES)
+    for heap in ("HEAP", "HEAP_LORA"):
+        monkeypatch.setattr(memory, heap, 1.0)
     command = [sys.executable, peak.__file__, json.dumps(options | {"precision": "float32"})]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    environment["MALLOC_MMAP_THRESHOLD_"] = "65536"  # glibc then returns what is freed
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=True)
-    assert forecast(**options).update == pytest.approx(int(done.stdout), rel=0.15)
+    assert forecast(**options).update == pytest.approx(int(done.stdout), rel=0.1)
