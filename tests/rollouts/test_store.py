@@ -1,3 +1,4 @@
+import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +44,18 @@ def test_a_trajectory_read_back_is_equal(tmp_path: Path):
     assert list(reader) == [TRAJECTORY, replace(TRAJECTORY, sample=4)]
     with pytest.raises(IndexError):
         reader[2]
+
+
+def test_an_invalid_score_is_read_back_as_nan(tmp_path: Path):
+    path = tmp_path / "t.jsonl"
+    with TrajectoryWriter(path) as writer:
+        writer.append(TRAJECTORY.scored(Score(math.nan, {}, "the judge failed")))
+        writer.append(TRAJECTORY)
+    found, sound = TrajectoryReader(path)
+    assert found.score is not None
+    assert math.isnan(found.score.total)
+    assert found.score.invalid == "the judge failed"
+    assert sound == TRAJECTORY
 
 
 text = st.text(st.characters(codec="utf-8"))

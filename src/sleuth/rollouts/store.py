@@ -4,10 +4,12 @@ One record per line, so that any tool can read the file. Readers ignore a last l
 newline, where a writer was killed.
 """
 
+import math
 import mmap
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,6 +18,18 @@ from sleuth.storage import LinesWriter
 from sleuth.types import Trajectory
 
 _DECODER = msgspec.json.Decoder(Trajectory)
+
+
+def decode(line: bytes) -> Trajectory:
+    """A stored trajectory. The total of an invalid score is NaN, which JSON holds as null."""
+    try:
+        return _DECODER.decode(line)
+    except msgspec.ValidationError:
+        plain = msgspec.json.decode(line, type=dict[str, Any])
+        score = plain.get("score")
+        if not (score and score.get("invalid")):
+            raise
+        return msgspec.convert(plain | {"score": score | {"total": math.nan}}, Trajectory)
 
 
 class TrajectoryWriter(LinesWriter):
@@ -49,7 +63,7 @@ class TrajectoryReader:
         index %= len(self)
         line = self._map[self._starts[index] : self._starts[index + 1] - 1]
         try:
-            return _DECODER.decode(line)
+            return decode(line)
         except msgspec.DecodeError as error:
             raise DataError(f"{self._path}:{index + 1}: {error}") from error
 

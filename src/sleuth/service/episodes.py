@@ -5,7 +5,6 @@ A thread reads a few fields of each line, so that the first rows of any number o
 
 from __future__ import annotations
 
-import math
 import threading
 from array import array
 from collections import defaultdict
@@ -21,6 +20,7 @@ import numpy as np
 from sleuth.errors import DataError
 from sleuth.evaluation.settings import rules_of
 from sleuth.metrics.answers import exact_match
+from sleuth.rollouts.store import decode as decode_trajectory
 from sleuth.text import normalise
 from sleuth.types import Trajectory
 
@@ -189,8 +189,10 @@ class Episodes:
 
     def view(self, row: int) -> dict[str, Any]:
         """A whole episode, with the credit of its tokens where there is one. DataError without such a row."""
-        trajectory = self._decoded(row, _whole)
-        group = [self._decoded(other, _whole) for other in self._group(row)] if self._credit else []
+        trajectory = self._decoded(row, decode_trajectory)
+        group = (
+            [self._decoded(other, decode_trajectory) for other in self._group(row)] if self._credit else []
+        )
         credit = self._credit(trajectory, group) if self._credit else None
         summary = self._row(row)
         return {"row": row, "summary": summary, "episode": _slim(trajectory), "credit": credit}
@@ -289,14 +291,6 @@ def _continues(stream: BinaryIO, file: _File) -> bool:
     """Whether what was read of a file is still in it."""
     stream.seek(file.end - len(file.last))
     return stream.read(len(file.last)) == file.last
-
-
-def _whole(line: bytes) -> Trajectory:
-    """A stored episode; the total of an invalid score, which JSON holds as null, is NaN again."""
-    plain = msgspec.json.decode(line, type=dict[str, Any])
-    if (score := plain.get("score")) and score["total"] is None:
-        score["total"] = math.nan
-    return msgspec.convert(plain, Trajectory)
 
 
 def _facts(line: _Line) -> tuple[set[str], dict[str, float]]:
