@@ -76,9 +76,10 @@ def test_a_study_runs_from_warm_start_to_page(
     planned = json.loads(capsys.readouterr().out)
     assert len(planned["jobs"]) == 2 * (3 + 2 * 2 * 2)  # seeds; trainings; rows, levels, extractor and reader
     assert planned["missing"] == {"FilCo": "no package"}
+    gc.collect()
     engines = count_engines()
     assert main([*arguments, "--json"]) == 0
-    assert count_engines() == engines, "a job's engine was not freed before the next job"
+    assert count_engines() <= engines, "a job's engine was not freed before the next job"
     result = json.loads(capsys.readouterr().out)
     for row in result["rows"][:2]:
         assert [(f["noise"], f["measure"]) for f in row["figures"]] == [
