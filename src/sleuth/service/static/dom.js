@@ -35,7 +35,9 @@ export function marked(text, start, end) {
 }
 
 export function number(value, digits = 3) {
-  return Number.isFinite(value) ? String(+value.toPrecision(digits)) : "–";
+  if (!Number.isFinite(value)) return "–";
+  // Zeros after the point would not fit next to a chart.
+  return value && Math.abs(value) < 1e-3 ? value.toExponential(1) : String(+value.toPrecision(digits));
 }
 
 export function counted(count, noun) {
