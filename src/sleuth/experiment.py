@@ -100,11 +100,17 @@ class Experiment:
 
     @cached_property
     def engine(self) -> Engine:
-        """Samples from the very module that is trained, or with scale.engine="vllm" from a copy of its weights."""
-        if self.recipe.scale.engine == "vllm":
+        """Samples from the very module that is trained, or with vLLM from a copy of its weights."""
+        kind, _, url = self.recipe.scale.engine.partition(":")
+        arithmetic = "bfloat16" if self.policy.autocast_dtype else "float32"
+        if url:
+            from sleuth.engines.hf_tokenizer import HFTokenizer
+            from sleuth.engines.vllm_server import VLLMServer
+
+            return VLLMServer(url, HFTokenizer(self.policy.tokenizer), self.folder, dtype=arithmetic)
+        if kind == "vllm":
             from sleuth.engines.vllm import VLLMEngine
 
-            arithmetic = "bfloat16" if self.policy.autocast_dtype else "float32"
             return VLLMEngine(self.recipe.scale.model, dtype=arithmetic)
         from sleuth.engines.transformers import TransformersEngine
         from sleuth.training.memory import CPU_CACHE_GIB
@@ -202,16 +208,25 @@ class Experiment:
         from sleuth.training.selection import check_selection
 
         check_selection(self.recipe.scale)
-        if self.recipe.scale.engine == "vllm":
-            from sleuth.engines.vllm import check_version
-
-            check_version()
+        self._check_engine()
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.open()
         self.retriever.for_question(self.eval_questions[0])
         if self.recipe.reward.reads_gold and self.recipe.scale.steps:
             self.say(check_gold(self.train_questions, self.retriever, self.recipe.name))
+
+    def _check_engine(self) -> None:
+        """Raise an error now for a vLLM that is missing, of another version, or was started with other options."""
+        kind, _, url = self.recipe.scale.engine.partition(":")
+        if url:
+            from sleuth.engines.vllm_server import served_model
+
+            served_model(url)
+        elif kind == "vllm":
+            from sleuth.engines.vllm import check_version
+
+            check_version()
 
     def forecast(self) -> str:
         """Tokens, time and memory that training will need, as one line, before any weight is loaded.

@@ -4,12 +4,14 @@ A recipe pairs its method with `PAPER`-sized and `CPU`-sized scales; only plain 
 that a recipe can be read, listed and saved without torch.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from sleuth.checked import Checked, Fraction, NonNegative, NonNegativeFloat, Positive
+from sleuth.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ class Scale(Checked):
     lora_rank: NonNegative = 0  # 0 = full fine-tuning.
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Training arithmetic; bfloat16 is autocast over float32 weights, auto is bfloat16 where it is fast."""
-    engine: Literal["transformers", "vllm"] = "transformers"
-    """Engine that samples: "transformers" runs the module in training, "vllm" a copy of its weights in vLLM."""
+    engine: str = "transformers"
+    """Engine that samples: "transformers" runs the module in training, "vllm" a copy of its weights in vLLM,
+    "vllm:http://host:port" a vLLM server that takes them."""
     gradient_checkpointing: bool = False
     shard: bool = False
     """Whether the ranks that torchrun starts divide parameters, gradients and moments (FSDP2)."""
@@ -66,3 +69,10 @@ class Scale(Checked):
     """Evaluations of the dev questions without a better one after which training stops; 0 = never."""
     save_every: NonNegative = 50
     seed: int = 0
+
+    def cross_check(self) -> None:
+        """See Checked: the engine is one of three forms."""
+        if not re.fullmatch(r"transformers|vllm(:https?://[^/]+)?", self.engine):
+            raise ConfigError(
+                f"scale.engine must be transformers, vllm or vllm:http://host:port, not {self.engine!r}"
+            )

@@ -1,4 +1,4 @@
-"""Every family of recipes on rollouts by a real vLLM: warm start, updates, weight syncs, evaluation."""
+"""Recipes on rollouts by a real vLLM, in the process and as a server: warm start, updates, syncs, evaluation."""
 
 import importlib.util
 import json
@@ -9,7 +9,9 @@ import pytest
 
 from sleuth.experiment import Experiment
 from sleuth.recipes import load_recipe
+from support.ranked import on_ranks
 from support.towns import CITIES, small
+from support.vllm_serving import train_on_server, vllm_serving
 
 pytestmark = [
     pytest.mark.slow,
@@ -63,3 +65,15 @@ def test_it_trains_end_to_end(name: str, towns: Path, model: Path):
     found = gaps(run)
     assert all(gap < 1e-3 for gap in found), "rollouts of older weights"
     assert len(found) == 2 or name != "arena", "nothing was learnt, so nothing was compared"
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_it_trains_on_a_server(ranks: int, towns: Path, model: Path, tmp_path: Path):
+    add_passages(towns)
+    with vllm_serving(model, tmp_path / "log") as url:
+        found = on_ranks(ranks, train_on_server, towns, model, url, patience=240)
+    assert found == [None] * ranks
+    assert all(gap < 1e-3 for gap in gaps(towns / "run")), "rollouts of older weights"
+    assert len(gaps(towns / "run")) == 2
+    result = json.loads((towns / "run" / "eval" / "result.json").read_text())
+    assert result["engine"]["engine"] == "VLLMServer"

@@ -71,6 +71,9 @@ class _Connection(NamedTuple):
 class OpenAIEngine(Engine):
     """Continues contexts by HTTP, concurrently."""
 
+    _is_tempered = False
+    """Whether the log-probabilities are those of the sampling temperature, and not of temperature 1."""
+
     def __init__(
         self,
         base_url: str,
@@ -242,7 +245,8 @@ class OpenAIEngine(Engine):
     def _read(self, form: _Form, reply: Any, request: Request, sampling: Sampling) -> Completion:
         choice = _choice(reply, self.name)
         ids = choice.get("token_ids") if form.api == "tokens" else None
-        logprobs = _logprobs(choice, sampling) if ids else []
+        has_logprobs = bool(ids) and (self._is_tempered or sampling.temperature in (0.0, 1.0))
+        logprobs = _logprobs(choice) if has_logprobs else []
         ended = choice.get("finish_reason") != "length"
         end_id = getattr(getattr(self.tokenizer, "hf", None), "eos_token_id", None)
         eos = set() if end_id is None else {end_id}
@@ -333,10 +337,10 @@ def _with_stop(text: str, stops: Sequence[str], choice: dict[str, Any]) -> str:
     return text + open_at[max(open_at)] if open_at else text
 
 
-def _logprobs(choice: dict[str, Any], sampling: Sampling) -> list[float]:
-    """Log-probabilities of the tokens; none at other temperatures than 0 and 1, since servers give those of 1."""
+def _logprobs(choice: dict[str, Any]) -> list[float]:
+    """Log-probabilities of the tokens; none if one is missing."""
     found = choice.get("logprobs")
     values = found.get("token_logprobs") if isinstance(found, dict) else None
-    if sampling.temperature not in (0.0, 1.0) or not isinstance(values, list) or None in values:
+    if not isinstance(values, list) or None in values:
         return []
     return [float(value) for value in values]

@@ -24,6 +24,7 @@ from sleuth.engines.base import Completion, Engine, Request, Sampling
 from sleuth.engines.decoding.lanes import Lanes, Ticket
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.models import load_tokenizer, loading, pick_device, pick_dtype, weights_hash
+from sleuth.engines.vllm_worker import take_weights
 from sleuth.errors import ConfigError, EngineError
 
 TESTED = "0.32"
@@ -128,7 +129,7 @@ class VLLMEngine(Engine):
         digest = hashlib.blake2b(digest_size=8)
         with _one_line("vLLM did not take the policy's weights"), torch.no_grad():
             _wake(self._llm)
-            self._llm.collective_rpc(_take_weights, args=(_hashed(policy.merged(), digest),))
+            self._llm.collective_rpc(take_weights, args=(_hashed(policy.merged(), digest),))
         if not self._llm.reset_prefix_cache():
             raise EngineError("vLLM kept the cache of older weights")
         self._synced, self._hash = present, digest.hexdigest()
@@ -221,15 +222,6 @@ class _Decoder:
         """Free the places of these turns, where vLLM has not done so itself."""
         self._llm.abort_request(list(names))
         return [self._open.pop(name) for name in names]
-
-
-def _take_weights(worker: Any, weights: Iterable[tuple[str, Tensor]]) -> None:
-    """Runs in vLLM's worker: copies weights by their names in the checkpoint into its own layout."""
-    worker.model_runner.reload_weights(weights_iterator=weights)
-    for layer in worker.model_runner.get_model().modules():
-        # On CPU the output layer multiplies a packed copy, which a reload of tied embeddings leaves as it was.
-        if hasattr(layer, "cpu_linear") and layer.weight.numel():
-            layer.quant_method.process_weights_after_loading(layer)
 
 
 def _hash_of_files(worker: Any) -> str:

@@ -325,7 +325,8 @@ class _Stage:
 
     def _world(self) -> World:
         """The world with the policy's present weights, at the plan's temperature."""
-        self.parts.world.engine.sync(self.policy)
+        # One engine may serve all ranks: the first gives it the weights, which the others find there.
+        ranks.first_then_others(lambda: self.parts.world.engine.sync(self.policy))
         return self.parts.world.sampled(self.plan.temperature, self.plan.top_p)
 
     def _score(self, groups: Groups) -> Groups:

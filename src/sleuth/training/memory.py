@@ -236,7 +236,9 @@ def forecast_memory(
 def _sampler(
     plan: Scale, outline: Outline, passes: Passes, free: float, shapes: tuple[Shape, ...]
 ) -> tuple[float, float]:
-    """Bytes of the engine during rollouts, and those that it keeps during updates."""
+    """Bytes of the engine during rollouts, and those that it keeps during updates; a server's are not ours."""
+    if plan.engine.startswith("vllm:"):
+        return 0, 0
     on_cuda = outline.device.type == "cuda"
     half = max(0.0, free - FLOAT * outline.parameters) / 2
     if plan.engine == "vllm":

@@ -116,7 +116,8 @@ def check(plan: Scale) -> None:
         )
     if count() > 1 and plan.engine == "vllm":
         raise ConfigError(
-            "scale.engine='vllm' does not share a process with torchrun's group: leave one of them out"
+            "scale.engine='vllm' does not share a process with torchrun's group: leave one of them out, or start "
+            "vLLM as a server (scale.engine=vllm:http://…)"
         )
 
 
