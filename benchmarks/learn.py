@@ -30,6 +30,7 @@ from sleuth.evaluation.records import read_records
 from sleuth.evaluation.result import QUESTIONS, Evaluation
 from sleuth.evaluation.statistics import bootstrap_mean, paired_difference
 from sleuth.experiment import Experiment
+from sleuth.memory import give_back
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.rewards.base import Reward
@@ -129,6 +130,7 @@ def run(name: str, recipe: Recipe, base: Path, options: argparse.Namespace) -> E
     if not done.exists():
         Experiment(recipe, base / name, say=say).run(evaluate=False)
         gc.collect()
+        give_back()
     trained = Experiment(recipe.sized(model=str(done)), base / name, say=say)
     trained.open()
     evaluation = trained.evaluate("eval")

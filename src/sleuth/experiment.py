@@ -11,7 +11,7 @@ import random
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ from sleuth.training.parallel import ranks
 from sleuth.types import Question, Trajectory
 
 if TYPE_CHECKING:
+    from sleuth.training.loop import Parts
     from sleuth.training.policy import Policy
     from sleuth.training.runs.log import RunLog
     from sleuth.training.runs.phase import Evaluate, TrainResult
@@ -274,27 +275,34 @@ class Experiment:
         return summary
 
     def warm_start(self, deadline_s: float | None = None) -> TrainResult:
+        from sleuth.training.headroom import live_share
         from sleuth.training.warm_start import warm_start
 
         self.engine.release()  # an evaluation's memory is needed for the updates
-        shown = self.demonstrations()
+        scale, log, shown = self.recipe.scale, self.log, self.demonstrations()
+        headroom = partial(live_share, self.policy, self._parts(), scale) if scale.warm_start_probe else None
         return _uninterrupted(
-            warm_start(self.policy, shown, self.recipe.scale, self.log, deadline_s=deadline_s)
+            warm_start(self.policy, shown, scale, log, deadline_s=deadline_s, headroom=headroom)
         )
 
     def reinforce(self, deadline_s: float | None = None) -> TrainResult:
         """Reinforcement learning; the policy as it is now becomes the reference policy."""
-        from sleuth.training.loop import Parts, train
+        from sleuth.training.loop import train
         from sleuth.training.runs.stopping import asked_to_stop
 
-        recipe = self.recipe
-        parts = Parts(self.train_questions, self.world, recipe.reward, recipe.algorithm)
+        recipe, parts = self.recipe, self._parts()
         with asked_to_stop() as stop:
             evaluate = self._while_training(stop) if recipe.scale.eval_every else None
             scale, log = recipe.scale, self.log
             return _uninterrupted(
                 train(self.policy, parts, scale, log, evaluate=evaluate, deadline_s=deadline_s, stop=stop)
             )
+
+    def _parts(self) -> Parts:
+        from sleuth.training.loop import Parts
+
+        recipe = self.recipe
+        return Parts(self.train_questions, self.world, recipe.reward, recipe.algorithm)
 
     def _while_training(self, stop: Stop) -> Evaluate:
         """A function that evaluates the present policy, for the curves; a request to stop abandons it."""

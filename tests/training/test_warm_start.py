@@ -89,3 +89,40 @@ def test_other_demonstrations_do_not_continue_a_run(tmp_path: Path) -> None:
     run(tmp_path, gold())
     with pytest.raises(TrainingError, match="demonstrations"):
         run(tmp_path, gold(9) + gold(1))
+
+
+def test_the_epoch_with_most_live_groups_is_kept(tmp_path: Path) -> None:
+    shares = iter([0.2, 0.6, 0.4])
+    _, kept = run(tmp_path / "probed", gold(), headroom=lambda: next(shares))
+    _, whole = run(tmp_path / "whole", gold())
+    assert not torch.equal(weights(kept), weights(whole))
+    probed = [
+        (row["step"], row["headroom/live"]) for row in rows(tmp_path / "probed") if "headroom/live" in row
+    ]
+    assert probed == [(3, 0.2), (6, 0.6), (9, 0.4)]
+    second_epoch: list[torch.Tensor] = []
+    policy, _ = toy.new_learner()
+    scale = replace(toy.PLAN, warm_start_epochs=3, warm_start_batch=4, warm_start_lr=1e-2)
+    with RunLog(tmp_path / "looked", console=toy.quiet()) as log:
+        warm_start(
+            policy,
+            gold(),
+            scale,
+            log,
+            headroom=lambda: second_epoch.append(weights(policy)) or 0.0,  # type: ignore[func-returns-value]
+        )
+    assert torch.equal(weights(kept), second_epoch[1])
+
+
+def test_a_resumed_warm_start_keeps_the_same_epoch(tmp_path: Path) -> None:
+    shares = {3: 0.6, 6: 0.2, 9: 0.4}
+
+    def share() -> float:
+        return shares[len(rows(tmp_path)) + 1]
+
+    run(tmp_path, gold(), headroom=share, stop=lambda: len(rows(tmp_path)) >= 5)
+    _, resumed = run(tmp_path, gold(), headroom=share)
+    _, again = run(tmp_path, gold(), headroom=lambda: pytest.fail("measured again"))
+    _, first = run(tmp_path / "first", gold(), headroom=iter([0.6, 0.2, 0.4]).__next__)
+    assert torch.equal(weights(resumed), weights(first))
+    assert torch.equal(weights(again), weights(first))

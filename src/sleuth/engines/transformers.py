@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -32,7 +31,7 @@ from sleuth.engines.decoding.suitability import FULL, SLIDING, config_window, mi
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.models import load_model, weights_hash
 from sleuth.errors import EngineError
-from sleuth.memory import give_back
+from sleuth.memory import free_ram, give_back
 
 MOST_LANES = 4
 """Most decoding threads; more of them would wait for the interpreter lock more than they compute."""
@@ -251,7 +250,7 @@ class TransformersEngine(Engine):
             return int(self._cache_gib * 2**30)
         if self._device.type == "cuda":
             return torch.cuda.mem_get_info(self._device)[0] // 2
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+        return free_ram() // 4
 
 
 def _base(model: Any) -> Any:

@@ -12,6 +12,7 @@ from sleuth.evaluation.judged import judge_answers
 from sleuth.evaluation.result import RESULT, TRAJECTORIES, load_evaluation
 from sleuth.experiment import Experiment
 from sleuth.judges.llm import LLMJudge
+from sleuth.memory import give_back
 from sleuth.retrievers.evidence import Evidence
 from sleuth.retrievers.perturbed.noisy import Noisy
 from sleuth.robustness import noise_pool
@@ -50,6 +51,7 @@ def run_jobs(jobs: Sequence[Job], index: str, say: Say, judge: LLMJudge | None =
                 say(f"{what}: {error}")
             finally:
                 gc.collect()  # a job's model and engine refer to each other, and the next job needs the memory
+                give_back()
     return failed
 
 

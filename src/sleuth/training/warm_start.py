@@ -5,13 +5,14 @@ what the environment wrote.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sleuth.algorithms.sft import SFT
 from sleuth.errors import TrainingError
 from sleuth.scale import Scale
 from sleuth.training.order import length_batches
 from sleuth.training.policy import Policy
+from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.phase import Phase, TrainResult, fingerprint
 from sleuth.training.runs.state import TrainingState
@@ -32,13 +33,15 @@ def warm_start(
     *,
     deadline_s: float | None = None,
     stop: Stop | None = None,
+    headroom: Callable[[], float] | None = None,
 ) -> TrainResult:
     """Fit `policy` to the policy segments of `trajectories`, plan.warm_start_epochs times.
 
     Batches hold trajectories of like length, in an order fixed by plan.seed. Continues from
     log.folder if it holds a checkpoint of this phase, and only loads the weights if the
-    phase was complete. `deadline_s` and `stop` as in `train`. Raises TrainingError if there is
-    nothing to learn from.
+    phase was complete. `deadline_s` and `stop` as in `train`. With `headroom`, a share that is measured
+    after each epoch, the weights of the epoch with the highest are kept. Raises TrainingError if
+    there is nothing to learn from.
     """
     gold = [t for t in trajectories if t.response_length and not t.fault]
     if not gold:
@@ -74,6 +77,19 @@ def warm_start(
         )
         return figures | {"update/epoch": number / per_epoch, "time/step_s": time.monotonic() - started}
 
+    def after(number: int) -> Mapping[str, float]:
+        if headroom is None or number % per_epoch:
+            return {}
+        share = headroom()
+        best.add(number, share, policy)
+        return {"headroom/live": share}
+
+    best = BestCheckpoint(folder / "best", patience=0)
     with asked_to_stop(stop) as asked:
         phase = Phase("warm_start", total, plan.save_every, log, state, asked, Budget(deadline_s))
-        return phase.run(step)
+        result = phase.run(step, after)
+    if best.scores and result.stopped == "done":
+        best.load(policy)
+        live = best.scores[best.step]
+        log.say(f"warm start: epoch {best.step // per_epoch} is kept, with {live:.0%} live groups")
+    return result
