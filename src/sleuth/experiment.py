@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sleuth import factbook
 from sleuth.corpora import open_corpus
 from sleuth.datasets import default_corpus, load_questions, parts_of
+from sleuth.engines import check_rollout_engine
 from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
@@ -209,25 +210,13 @@ class Experiment:
         from sleuth.training.selection import check_selection
 
         check_selection(self.recipe.scale)
-        self._check_engine()
+        check_rollout_engine(self.recipe.scale.engine)
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.open()
         self.retriever.for_question(self.eval_questions[0])
         if self.recipe.reward.reads_gold and self.recipe.scale.steps:
             self.say(check_gold(self.train_questions, self.retriever, self.recipe.name))
-
-    def _check_engine(self) -> None:
-        """Raise an error now for a vLLM that is missing, of another version, or was started with other options."""
-        kind, _, url = self.recipe.scale.engine.partition(":")
-        if url:
-            from sleuth.engines.vllm_server import served_model
-
-            served_model(url)
-        elif kind == "vllm":
-            from sleuth.engines.vllm import check_version
-
-            check_version()
 
     def forecast(self) -> str:
         """Tokens, time and memory that training will need, as one line, before any weight is loaded.
@@ -275,7 +264,7 @@ class Experiment:
         return summary
 
     def warm_start(self, deadline_s: float | None = None) -> TrainResult:
-        from sleuth.training.headroom import live_share
+        from sleuth.training.questions.headroom import live_share
         from sleuth.training.warm_start import warm_start
 
         self.engine.release()  # an evaluation's memory is needed for the updates

@@ -42,6 +42,19 @@ def open_engine(spec: str, **options: Any) -> Engine:
     return engine
 
 
+def check_rollout_engine(name: str) -> None:
+    """Raise ConfigError or EngineError for a vLLM that is missing, of another version or wrongly started; see Scale."""
+    kind, _, url = name.partition(":")
+    if url:
+        from sleuth.engines.vllm_server import served_model
+
+        served_model(url)
+    elif kind == "vllm":
+        from sleuth.engines.vllm import check_version
+
+        check_version()
+
+
 def _load(name: str) -> Any:
     try:
         return resolve("engines", ENGINES, name)

@@ -30,11 +30,11 @@ from sleuth.training.figures import (
     whole_episodes,
 )
 from sleuth.training.guards import WINDOW, drift_of, fault
-from sleuth.training.measured import Measured
-from sleuth.training.order import batch_of, shuffled
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
-from sleuth.training.questions import QuestionPool
+from sleuth.training.questions.measured import Measured
+from sleuth.training.questions.order import batch_of, shuffled
+from sleuth.training.questions.pool import QuestionPool
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.phase import Evaluate, Phase, TrainResult, fingerprint

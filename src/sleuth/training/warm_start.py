@@ -6,12 +6,13 @@ what the environment wrote.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from sleuth.algorithms.sft import SFT
 from sleuth.errors import TrainingError
 from sleuth.scale import Scale
-from sleuth.training.order import length_batches
 from sleuth.training.policy import Policy
+from sleuth.training.questions.order import length_batches
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.phase import Phase, TrainResult, fingerprint
@@ -49,19 +50,8 @@ def warm_start(
     size = plan.warm_start_batch
     per_epoch = -(-len(gold) // size)
     total = per_epoch * plan.warm_start_epochs
-    optimiser = Optimiser(
-        policy.trainable_parameters(),
-        Schedule(plan.warm_start_lr, max(1, total), "cosine", WARMUP),
-        weight_decay=plan.weight_decay,
-        max_grad_norm=plan.max_grad_norm,
-    )
-    identity = {
-        "seed": plan.seed,
-        "updates": total,
-        "demonstrations": fingerprint(segment.text for t in gold for segment in t.segments),
-    }
     folder = log.folder / "checkpoints" / "warm_start"
-    state = TrainingState(policy, optimiser, folder, identity, total=total)
+    state = _state(policy, gold, plan, folder, total)
     lengths = [len(t.tokens) for t in gold]
 
     def step(number: int) -> dict[str, float]:
@@ -93,3 +83,20 @@ def warm_start(
         live = best.scores[best.step]
         log.say(f"warm start: epoch {best.step // per_epoch} is kept, with {live:.0%} live groups")
     return result
+
+
+def _state(
+    policy: Policy, gold: Sequence[Trajectory], plan: Scale, folder: Path, total: int
+) -> TrainingState:
+    optimiser = Optimiser(
+        policy.trainable_parameters(),
+        Schedule(plan.warm_start_lr, max(1, total), "cosine", WARMUP),
+        weight_decay=plan.weight_decay,
+        max_grad_norm=plan.max_grad_norm,
+    )
+    identity = {
+        "seed": plan.seed,
+        "updates": total,
+        "demonstrations": fingerprint(segment.text for t in gold for segment in t.segments),
+    }
+    return TrainingState(policy, optimiser, folder, identity, total=total)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sleuth.training.order import batch_of, length_batches
+from sleuth.training.questions.order import batch_of, length_batches
 
 
 def test_an_epoch_holds_each_item_once_and_the_next_one_is_in_another_order() -> None:

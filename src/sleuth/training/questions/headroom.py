@@ -5,9 +5,9 @@ from sleuth.rewards.base import score_all
 from sleuth.scale import Scale
 from sleuth.training.figures import distinct, is_live
 from sleuth.training.loop import Parts
-from sleuth.training.order import shuffled
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
+from sleuth.training.questions.order import shuffled
 
 
 def live_share(policy: Policy, parts: Parts, plan: Scale) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sleuth.training.questions import LEAST, QuestionPool, guess_chance, live_chance
+from sleuth.training.questions.pool import LEAST, QuestionPool, guess_chance, live_chance
 from sleuth.types import Action, Question, Segment, Trajectory
 
 QUESTIONS = [Question(f"q{i}", f"Who wrote book {i}?", ("Ann",)) for i in range(6)]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sleuth.episodes.limits import Limits
-from sleuth.training.headroom import live_share
+from sleuth.training.questions.headroom import live_share
 from sleuth.types import Trajectory
 from support import toy
 
