@@ -114,14 +114,33 @@ def studies(folder: Path) -> Iterator[str]:
         settings = " ".join(f"--set {one}" for one in study["settings"])
         yield f"### {study['source']}: {study['title']}\n"
         yield f"`sleuth study {study['study']} --scale {study['scale']} {settings}`, seeds {study['seeds']}\n"
-        rows = []
-        for row in study["rows"]:
-            ours = {f["measure"]: interval(f, f["measure"]) for f in row["figures"] if not f["noise"]}
-            published = [p for p in row["published"] if p["measure"] == "em" and p["value"] is not None]
-            other = f"{100 * published[0]['value']:.1f} on {published[0]['dataset']}" if published else "–"
-            label = f"{row['label']} ({row['missing']})" if row["missing"] else row["label"]
-            rows.append([label, ours.get("em", "–"), ours.get("f1", "–"), other])
-        yield from table(["row", "EM", "F1", "published EM"], rows)
+        levels = sorted({f["noise"] for row in study["rows"] for f in row["figures"]})
+        yield from (noise_curve(study["rows"], levels) if len(levels) > 1 else beside_published(study["rows"]))
+
+
+def beside_published(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """EM and F1 of each row next to the first published EM."""
+    found = []
+    for row in rows:
+        ours = {f["measure"]: interval(f, f["measure"]) for f in row["figures"]}
+        published = [p for p in row["published"] if p["measure"] == "em" and p["value"] is not None]
+        other = f"{100 * published[0]['value']:.1f} on {published[0]['dataset']}" if published else "–"
+        found.append([named(row), ours.get("em", "–"), ours.get("f1", "–"), other])
+    yield from table(["row", "EM", "F1", "published EM"], found)
+
+
+def noise_curve(rows: list[dict[str, Any]], levels: list[int]) -> Iterator[str]:
+    """EM of each row by the number of irrelevant passages."""
+    found = []
+    for row in rows:
+        ours = {f["noise"]: interval(f, "em") for f in row["figures"] if f["measure"] == "em"}
+        found.append([named(row), *(ours.get(level, "–") for level in levels)])
+    yield from table(["EM by irrelevant passages", *map(str, levels)], found)
+
+
+def named(row: dict[str, Any]) -> str:
+    """Label of a row, with what it lacks."""
+    return f"{row['label']} ({row['missing']})" if row["missing"] else str(row["label"])
 
 
 SECTIONS: list[tuple[str, str, Callable[[Path], Iterator[str]]]] = [

@@ -28,6 +28,21 @@ SEARCH_AGENT = Scale(
     dev_questions=32,
     dev_every=10,
 )
+# Search agents trained by GRPO: few questions that cannot be guessed and sometimes succeed, each seen several times.
+# Measured to help Eval-RAR and EviNote-RAG (docs/results.md): fresh questions of all kinds at every step did not.
+SEARCH_GRPO = replace(
+    SEARCH_AGENT,
+    train_data="factbook:train/bridge,intersection",
+    candidates=40,
+    refill=1.0,
+    steps=9,
+    batch=8,
+    temperature=0.8,
+    lr=2e-5,
+    lr_warmup=0.0,
+    save_every=3,
+    dev_every=3,
+)
 # Methods that read given passages in one turn.
 GIVEN_PASSAGES = replace(
     SEARCH_AGENT,

@@ -80,6 +80,5 @@ CPU = search_r1.CPU.but(
         script=SCRIPT,
     ),
     reward=EviNoteReward(judge=LexicalJudge()),
-    algorithm=replace(search_r1.ALGORITHM, group_size=4, beta=0.0),
     source=PAPER.source,
 )
