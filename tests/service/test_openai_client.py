@@ -64,6 +64,14 @@ def test_a_streamed_completion_is_the_same_answer(serve: Serve):
     assert len({c.id for c in chunks}) == 1
 
 
+def test_turns_that_end_before_the_answer_finish_by_length(serve: Serve):
+    url = serve({"contracts": agent_that([SEARCHES[0]] * 9)}).url
+    reply = client(url).chat.completions.create(**ASK)
+    assert reply.choices[0].finish_reason == "length"
+    chunks = list(client(url).chat.completions.create(**ASK, stream=True))
+    assert chunks[-1].choices[0].finish_reason == "length"
+
+
 def test_a_response_has_searches_notes_and_citations_as_items(serve: Serve):
     reply = client(serve().url).responses.create(model="contracts", input=QUESTION)
     assert reply.output_text == SUPPORTED

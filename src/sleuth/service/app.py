@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -17,6 +17,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
@@ -40,8 +41,8 @@ READING_S = 5.0
 Events = AsyncGenerator[Event | Reply, None]
 
 
-def build_app(pool: AgentPool, store: Store, viewer: Viewer) -> Starlette:
-    """The application of `sleuth serve`."""
+def build_app(pool: AgentPool, store: Store, viewer: Viewer, hosts: Sequence[str] = ("*",)) -> Starlette:
+    """The application of `sleuth serve`; requests to other `hosts` get 400."""
     service = Service(pool, store)
     routes = [
         Route("/v1/chat/completions", service.chat, methods=["POST"]),
@@ -52,19 +53,20 @@ def build_app(pool: AgentPool, store: Store, viewer: Viewer) -> Starlette:
         Route("/health", _healthy, methods=["GET"]),
         Route("/metrics", show_metrics),
     ]
-    return _application([*routes, *viewer.routes], pool.limits.token, pool.limits.max_body_bytes)
+    return _application([*routes, *viewer.routes], pool.limits.token, pool.limits.max_body_bytes, hosts)
 
 
-def build_viewer_app(viewer: Viewer, token: str = "") -> Starlette:
-    """The application of `sleuth show`."""
-    return _application([Route("/health", _healthy, methods=["GET"]), *viewer.routes], token, 1 << 20)
+def build_viewer_app(viewer: Viewer, token: str = "", hosts: Sequence[str] = ("*",)) -> Starlette:
+    """The application of `sleuth show`; see `build_app`."""
+    return _application([Route("/health", _healthy, methods=["GET"]), *viewer.routes], token, 1 << 20, hosts)
 
 
-def _application(routes: list[BaseRoute], token: str, max_body_bytes: int) -> Starlette:
+def _application(routes: list[BaseRoute], token: str, max_body_bytes: int, hosts: Sequence[str]) -> Starlette:
     app = Starlette(
         routes=routes,
         middleware=[
             Middleware(CountRequests, PATHS),
+            Middleware(TrustedHostMiddleware, hosts),
             *([Middleware(BearerToken, token, ("/health", *OPEN_PATHS), refusal)] if token else []),
             Middleware(BodyLimit, max_body_bytes, refusal),
         ],

@@ -19,7 +19,7 @@ def completion(reply: Reply, name: str, request: ChatRequest, created: int) -> d
     """A chat completion object; `name` is its id."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.cited.text, "refusal": None}
     message["annotations"] = url_citations(reply)
-    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+    choice = {"index": 0, "message": message, "finish_reason": _finish(reply), "logprobs": None}
     head = _head(name, "chat.completion", request, created)
     return head | {"choices": [choice], "usage": _usage(reply), "sleuth": summary(reply)}
 
@@ -40,7 +40,7 @@ async def chunks(
         elif isinstance(event, Reply):
             for piece in pieces(event):
                 yield chunk({"content": piece})
-            yield chunk({"annotations": url_citations(event)}, "stop", sleuth=summary(event))
+            yield chunk({"annotations": url_citations(event)}, _finish(event), sleuth=summary(event))
             if request.stream_options and request.stream_options.include_usage:
                 yield sse(head | {"choices": [], "usage": _usage(event)})
     yield b"data: [DONE]\n\n"
@@ -96,6 +96,11 @@ def summary(reply: Reply) -> dict[str, Any]:
 
 def _head(name: str, kind: str, request: ChatRequest, created: int) -> dict[str, Any]:
     return {"id": f"chatcmpl-{name}", "object": kind, "created": created, "model": request.model}
+
+
+def _finish(reply: Reply) -> str:
+    """ "length" if the turns or the context ended before the answer."""
+    return "length" if reply.trajectory.ending in ("steps", "context") else "stop"
 
 
 def _usage(reply: Reply) -> dict[str, int]:

@@ -135,6 +135,20 @@ def test_a_run_is_shown(start: Start, tmp_path: Path):
     make_run(tmp_path / "run")
     url, _ = start("show", "run")
     assert httpx.get(f"{url}/api/about").json()["runs"][0]["name"] == "run"
+    by_name = url.replace("127.0.0.1", "localhost")
+    assert httpx.get(f"{by_name}/api/about").status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("token", "status"), [("", 400), ("secret", 200)])
+def test_a_local_server_without_a_token_refuses_other_host_names(
+    token: str, status: int, start: Start, tmp_path: Path
+):
+    """A web site whose name was given the address 127.0.0.1 must not read the documents."""
+    make_run(tmp_path / "run")
+    url, _ = start("show", "run", *(["--token", token] if token else []))
+    headers = {"Host": "site.example", "Authorization": f"Bearer {token or 'none'}"}
+    assert httpx.get(f"{url}/api/about", headers=headers).status_code == status
 
 
 @pytest.fixture

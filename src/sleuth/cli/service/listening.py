@@ -32,3 +32,13 @@ def token_of(arguments: argparse.Namespace, variable: str = TOKEN_VARIABLE) -> s
     if not token and arguments.host not in _LOCAL:
         warn(f"anybody who reaches {arguments.host} can use this server: no token is required")
     return token
+
+
+def hosts_of(arguments: argparse.Namespace, token: str) -> tuple[str, ...]:
+    """Host names that requests may be addressed to; ("*",) for any.
+
+    A web site can give its own name the address 127.0.0.1 and so read a server that needs no token.
+    """
+    return (
+        ("127.0.0.1", "localhost") if not token and arguments.host in ("127.0.0.1", "localhost") else ("*",)
+    )

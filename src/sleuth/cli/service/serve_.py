@@ -97,7 +97,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     what = f"answers are stored in {folder}; serving {', '.join(agents)}"
     try:
         run_app(
-            lambda: build_app(AgentPool(agents, limits), store, viewer),
+            lambda: build_app(AgentPool(agents, limits), store, viewer, listening.hosts_of(arguments, token)),
             arguments.host,
             arguments.port,
             lambda url: print(f"{what} at {url}", flush=True),

@@ -47,7 +47,7 @@ def _show(arguments: argparse.Namespace) -> None:
         return
     token = listening.token_of(arguments)
     run_app(
-        lambda: build_viewer_app(viewer, token),
+        lambda: build_viewer_app(viewer, token, listening.hosts_of(arguments, token)),
         arguments.host,
         arguments.port,
         lambda url: print(f"showing {', '.join(names)} at {url}", flush=True),
