@@ -85,8 +85,8 @@ def test_an_episode_shows_the_credit_of_its_tokens(shown: tuple[Path, str]):
         for place in (3, 4)
     ]
     values = [[run["value"] for run in view["credit"][1]] for view in views]
-    assert values[0][0] == pytest.approx(1.1547, abs=1e-3)  # GRPO: (1 − 1/3) / std of (1, 0, 0)
-    assert values[1][0] == pytest.approx(-0.5774, abs=1e-3)
+    assert values[0][0] == pytest.approx(2 / 3, abs=1e-3)  # r − mean of (1, 0, 0)
+    assert values[1][0] == pytest.approx(-1 / 3, abs=1e-3)
     text = views[0]["episode"]["segments"][1]["text"]
     assert [(run["start"], run["end"]) for run in views[0]["credit"][1]] == [(0, len(text))]
     assert views[0]["episode"]["score"]["parts"] == {"answer": 1.0}
