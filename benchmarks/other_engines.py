@@ -1,4 +1,4 @@
-"""Rollout engines that Sleuth does not use, on the tokens that it would give them: OpenVINO GenAI and llama.cpp.
+"""Rollout engines that Sleuth does not use, on the tokens that it would give them: OpenVINO GenAI.
 
 `--write FILE` plays the three-turn episodes of rollouts.py with our decoder, greedily and without stop strings, and
 writes the contexts of every turn, our tokens and our time. `--engine NAME --read FILE` gives another engine the
@@ -7,11 +7,9 @@ same contexts, turn by turn, in an environment of its own. It needs no Sleuth:
     python benchmarks/other_engines.py --write contexts.json
     optimum-cli export openvino --model MODEL --task text-generation-with-past --weight-format fp32 OV
     python benchmarks/other_engines.py --engine openvino --weights OV --read contexts.json
-    python convert_hf_to_gguf.py MODEL --outtype bf16 --outfile MODEL.gguf      (of llama.cpp)
-    python benchmarks/other_engines.py --engine llama --weights MODEL.gguf --read contexts.json
 
 Figures are tokens per CPU-second of one thread. A refresh is the time to load weights from a file in the engine's own
-format: a lower bound, since neither takes weights in memory, and the file must be written first.
+format: a lower bound, since it takes no weights in memory, and the file must be written first.
 """
 
 import argparse
@@ -124,69 +122,7 @@ def openvino(folder: str, given: dict[str, Any]) -> Write:
     return write
 
 
-def llama(path: str, given: dict[str, Any]) -> Write:
-    """llama.cpp through its binding's batch interface; each episode is a sequence whose keys and values are kept."""
-    import ctypes
-
-    import llama_cpp as lib
-    import numpy as np
-
-    lib.llama_backend_init()
-    model = lib.llama_model_load_from_file(path.encode(), lib.llama_model_default_params())
-    vocabulary = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model))
-    rows = len(given["turns"][0])
-    longest = max(len(c) for c in given["turns"][-1]) + given["tokens"] + 8
-    plan = lib.llama_context_default_params()
-    plan.n_ctx, plan.n_batch, plan.n_ubatch, plan.n_seq_max = rows * longest, 2048, 512, rows
-    plan.n_threads = plan.n_threads_batch = 1
-    plan.kv_unified = True
-    context = lib.llama_init_from_model(model, plan)
-    memory = lib.llama_get_memory(context)
-    batch = lib.llama_batch_init(2048, 0, rows)
-    held: list[list[int]] = [[] for _ in range(rows)]
-
-    def decode(parts: list[tuple[int, int, int, bool]]) -> dict[int, int]:
-        """The most probable next token of each (token, position, row, is last) that is last."""
-        batch.n_tokens = len(parts)
-        for i, (token, position, row, is_last) in enumerate(parts):
-            batch.token[i], batch.pos[i], batch.n_seq_id[i] = token, position, 1
-            batch.seq_id[i][0], batch.logits[i] = row, is_last
-        if lib.llama_decode(context, batch):
-            raise RuntimeError("llama_decode failed")
-        best = {}
-        for i, (_, _, row, is_last) in enumerate(parts):
-            if is_last:
-                logits = ctypes.cast(
-                    lib.llama_get_logits_ith(context, i), ctypes.POINTER(ctypes.c_float * vocabulary)
-                )
-                best[row] = int(np.frombuffer(logits.contents, dtype=np.float32).argmax())
-        return best
-
-    def write(contexts: Sequence[list[int]], tokens: int) -> list[list[int]]:
-        new: list[tuple[int, int, int, bool]] = []
-        for row, wanted in enumerate(contexts):
-            old = held[row]
-            kept = next((i for i, (a, b) in enumerate(zip(old, wanted, strict=False)) if a != b), len(old))
-            kept = min(kept, len(wanted) - 1)
-            lib.llama_memory_seq_rm(memory, row, kept, -1)
-            new += [(wanted[i], i, row, i + 1 == len(wanted)) for i in range(kept, len(wanted))]
-            held[row] = list(wanted)
-        last: dict[int, int] = {}
-        for start in range(0, len(new), 2048):
-            last |= decode(new[start : start + 2048])
-        found: list[list[int]] = [[last[row]] for row in range(len(contexts))]
-        for _ in range(tokens - 1):
-            parts = [(found[row][-1], len(held[row]), row, True) for row in range(len(contexts))]
-            for row, part in enumerate(parts):
-                held[row].append(part[0])
-            for row, token in decode(parts).items():
-                found[row].append(token)
-        return found
-
-    return write
-
-
-OPENERS: dict[str, Callable[[str, dict[str, Any]], Write]] = {"openvino": openvino, "llama": llama}
+OPENERS: dict[str, Callable[[str, dict[str, Any]], Write]] = {"openvino": openvino}
 
 if __name__ == "__main__":
     main()
