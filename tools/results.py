@@ -115,7 +115,9 @@ def studies(folder: Path) -> Iterator[str]:
         yield f"### {study['source']}: {study['title']}\n"
         yield f"`sleuth study {study['study']} --scale {study['scale']} {settings}`, seeds {study['seeds']}\n"
         levels = sorted({f["noise"] for row in study["rows"] for f in row["figures"]})
-        yield from (noise_curve(study["rows"], levels) if len(levels) > 1 else beside_published(study["rows"]))
+        yield from (
+            noise_curve(study["rows"], levels) if len(levels) > 1 else beside_published(study["rows"])
+        )
 
 
 def beside_published(rows: list[dict[str, Any]]) -> Iterator[str]:
