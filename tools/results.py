@@ -116,11 +116,11 @@ def studies(folder: Path) -> Iterator[str]:
         yield f"`sleuth study {study['study']} --scale {study['scale']} {settings}`, seeds {study['seeds']}\n"
         levels = sorted({f["noise"] for row in study["rows"] for f in row["figures"]})
         yield from (
-            noise_curve(study["rows"], levels) if len(levels) > 1 else beside_published(study["rows"])
+            noise_curve(study["rows"], levels) if len(levels) > 1 else next_to_published(study["rows"])
         )
 
 
-def beside_published(rows: list[dict[str, Any]]) -> Iterator[str]:
+def next_to_published(rows: list[dict[str, Any]]) -> Iterator[str]:
     """EM and F1 of each row next to the first published EM."""
     found = []
     for row in rows:

@@ -146,7 +146,7 @@ class TestRealServer:
     def test_a_folder_that_the_server_does_not_see(
         self, engine: VLLMServer, policy: Policy, monkeypatch: pytest.MonkeyPatch
     ):
-        """The server goes on, and its half-given weights are nobody's."""
+        """The server continues, and its half-given weights are nobody's."""
         change(policy, 2)
         with monkeypatch.context() as patched:
             patched.setattr("safetensors.torch.save_file", lambda weights, path: None)
@@ -195,7 +195,7 @@ def test_other_servers_and_versions_are_refused(recorded: Any, pauses: list[floa
     with pytest.raises(ConfigError, match=r"is vLLM 0\.8\.5, but Sleuth runs on 0\.32"):
         served_model(recorded(*exchanges("0.8.5")).url)
     with pytest.raises(
-        ConfigError, match="is no vLLM server to train with: start it as VLLM_SERVER_DEV_MODE=1"
+        ConfigError, match="is not a vLLM server to train with: start it as VLLM_SERVER_DEV_MODE=1"
     ):
         served_model(recorded(("GET", "/version", 404, {})).url)
     with pytest.raises(EngineError, match="does not answer: ConnectError"):

@@ -136,7 +136,7 @@ def served_model(url: str) -> str:
         extension = str(found["parallel_config"]["worker_extension_cls"])
         model = str(_request(url, "GET", "/v1/models")["data"][0]["id"])
     except (RefusedError, KeyError, TypeError, IndexError) as error:
-        raise ConfigError(f"{url} is no vLLM server to train with: start it as {START}") from error
+        raise ConfigError(f"{url} is not a vLLM server to train with: start it as {START}") from error
     except TransientError as error:
         raise EngineError(f"vLLM at {url} does not answer: {error}") from error
     if not version.startswith(f"{TESTED}."):
