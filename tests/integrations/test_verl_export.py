@@ -95,7 +95,14 @@ def test_an_own_recipe_keeps_its_file_and_settings(export: Export, tmp_path: Pat
         (["search-r1/paper", "--set", "algorithm=rejection-sampling"], "it trains by RejectionSampling"),
         (["ircot"], "it is not trained"),
         (["search-r1/cpu"], "verl has no warm start: run 'sleuth train search-r1/cpu"),
-        (["search-r1/cpu", "--set", "scale.warm_start_examples=0"], "is known to Sleuth only"),
+        (
+            ["search-r1/cpu", "--set", "scale.warm_start_examples=0"],
+            "verl counts groups of equal rewards: set algorithm.drop_zero_variance=false",
+        ),
+        (
+            ["search-r1/paper", "--set", "scale.model=smollm2-135m-instruct"],
+            "is known to Sleuth only",
+        ),
         (["search-r1/paper"], "pass --index http://HOST:PORT"),
         (["search-r1/paper", "--index", "wiki-index"], "pass --index http://HOST:PORT"),
         (["search-r1/paper", "--index", "http://"], "a server's address is"),
