@@ -36,6 +36,20 @@ def run_part(arguments: Sequence[str], limit_s: float, environment: Mapping[str,
     return found | {"seconds": seconds}
 
 
+def sampler(name: str, model: str, policy: Any) -> Any:
+    """An engine by its name in Scale, with the weights of `policy`, in the arithmetic of its training."""
+    from sleuth.engines.transformers import TransformersEngine
+
+    if name == "transformers":
+        return TransformersEngine(policy.model, policy.tokenizer, model, autocast=policy.autocast_dtype)
+    from sleuth.engines import open_engine
+
+    dtype = "bfloat16" if policy.autocast_dtype else "float32"
+    engine = open_engine(f"{name}:{model}", dtype=dtype)
+    engine.sync(policy)
+    return engine
+
+
 def machine() -> str:
     """Processor and cores."""
     return f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"

@@ -8,7 +8,7 @@ search-r1   transformers' generate on all episodes as one batch; every turn star
             again, no stop strings: each turn runs to max_new_tokens (or end of text) and is cut after.
             Search-R1's own setting is 500 tokens a turn; the default here, 256, is kinder to it.
 generate    the same, but with stop strings: what a careful user of generate would do.
-sleuth      TransformersEngine.converse, as the episode loop uses it: keys and values kept across turns,
+sleuth      our engine (--engine), as the episode loop uses it: keys and values kept across turns,
             shared prefixes computed once, and no episode waits for another's longer turn.
 
 Prints episodes per CPU-second (time.process_time; one thread by default, because a thread that
@@ -29,11 +29,14 @@ import torch
 import transformers
 from parts import commit, machine, write
 
+from sleuth.engines import open_engine
 from sleuth.engines.base import Message, Request, Sampling
 from sleuth.engines.models import load_model
 from sleuth.engines.transformers import TransformersEngine
 
 STOPS = (".", "\n")
+WARM, ONE = Request(list(range(5, 25))), Sampling(1, temperature=0)
+"""A context that shares nothing with the episodes."""
 TURNS = 3
 INSTRUCTIONS = (
     "You are a town historian with a search engine. You think aloud in long, detailed paragraphs of full "
@@ -184,15 +187,24 @@ def by_sleuth(engine: TransformersEngine) -> Play:
     return play
 
 
+def warm(engine: Any) -> None:
+    """Empty the cache, and load what was freed with it."""
+    engine.release()
+    engine.generate([WARM], ONE)
+
+
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run every way `repeat` times, in turn, and compare."""
     model, hf = load_model(arguments.model, dtype=arguments.dtype, device="cpu")
     engine = TransformersEngine(model, hf, arguments.model)
+    sampler: Any = engine
+    if arguments.engine != "transformers":
+        sampler = open_engine(f"{arguments.engine}:{arguments.model}", dtype=arguments.dtype)
     episodes = prompts(engine, arguments.questions, arguments.samples)
     ways = {
         "search-r1": by_generate(engine, stop_strings=False),
         "generate": by_generate(engine, stop_strings=True),
-        "sleuth": by_sleuth(engine),
+        "sleuth": by_sleuth(sampler),
     }
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     wall: dict[str, list[float]] = {name: [] for name in ways}
@@ -202,6 +214,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     for _ in range(arguments.repeat):
         for name, play in ways.items():
             engine.release()
+            warm(sampler)
             cpu, clock = time.process_time(), time.perf_counter()
             written[name] = play(episodes, arguments.max_new_tokens)
             seconds[name].append(time.process_time() - cpu)
@@ -227,6 +240,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         "ratio_to_search_r1": round(best["search-r1"] / best["sleuth"], 2),
         "ratio_to_generate_with_stop_strings": round(best["generate"] / best["sleuth"], 2),
         "dtype": arguments.dtype,
+        "engine": arguments.engine,
         "threads": torch.get_num_threads(),
         "machine": machine(),
         "commit": commit(),
@@ -242,6 +256,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Episodes per CPU-second, Sleuth against the Search-R1 way.")
     parser.add_argument("--model", default="smollm2-135m-instruct")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--engine", choices=("transformers", "openvino", "vllm"), default="transformers")
     parser.add_argument("--questions", type=int, default=4)
     parser.add_argument("--samples", type=int, default=5)
     parser.add_argument("--max-new-tokens", type=int, default=256)

@@ -27,7 +27,7 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from parts import Stopwatch, commit, machine, ratios, run_part, write
+from parts import Stopwatch, commit, machine, ratios, run_part, sampler, write
 
 PARTS = ("step", "update", "methods", "evaluation", "growth", "profile")
 
@@ -37,6 +37,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--model", default="smollm2-135m-instruct", help="name or folder")
+    parser.add_argument("--engine", choices=("transformers", "openvino", "vllm"), default="transformers")
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--questions", type=int, default=2)
@@ -101,12 +102,11 @@ def loaded(options: argparse.Namespace) -> tuple[Any, Any]:
     import torch
 
     from sleuth.engines.base import Request, Sampling
-    from sleuth.engines.transformers import TransformersEngine
     from sleuth.training.policy import Policy
 
     torch.set_num_threads(options.threads)
     policy = Policy.load(options.model, device="cpu", precision=options.precision)
-    engine = TransformersEngine(policy.model, policy.tokenizer, options.model, autocast=policy.autocast_dtype)
+    engine = sampler(options.engine, options.model, policy)
     engine.generate([Request(list(range(5, 25)))], Sampling(4, temperature=0.0))
     return policy, engine
 

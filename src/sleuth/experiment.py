@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from sleuth import factbook
 from sleuth.corpora import open_corpus
 from sleuth.datasets import default_corpus, load_questions, parts_of
-from sleuth.engines import check_rollout_engine
+from sleuth.engines import check_rollout_engine, rollout_engine
 from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
-from sleuth.errors import ConfigError, DataError, RetrievalError
+from sleuth.errors import ConfigError, DataError, EngineError, RetrievalError
 from sleuth.evaluation.figures import HEADLINE
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.runner import Origin, Progress, evaluate
@@ -102,8 +102,9 @@ class Experiment:
 
     @cached_property
     def engine(self) -> Engine:
-        """Samples from the very module that is trained, or with vLLM from a copy of its weights."""
-        kind, _, url = self.recipe.scale.engine.partition(":")
+        """Samples from the very module that is trained, or from a copy of its weights; see Scale."""
+        scale = self.recipe.scale
+        kind, _, url = rollout_engine(scale.engine, self.policy.device.type).partition(":")
         arithmetic = "bfloat16" if self.policy.autocast_dtype else "float32"
         if url:
             from sleuth.engines.hf_tokenizer import HFTokenizer
@@ -113,14 +114,26 @@ class Experiment:
         if kind == "vllm":
             from sleuth.engines.vllm import VLLMEngine
 
-            return VLLMEngine(self.recipe.scale.model, dtype=arithmetic)
-        from sleuth.engines.transformers import TransformersEngine
+            return VLLMEngine(scale.model, dtype=arithmetic)
         from sleuth.training.memory import CPU_CACHE_GIB
+
+        if kind == "openvino":
+            from sleuth.engines.openvino import OpenVINOEngine
+
+            try:
+                return OpenVINOEngine(
+                    scale.model, dtype=arithmetic, temperature=scale.temperature, cache_gib=CPU_CACHE_GIB
+                )
+            except EngineError as error:
+                if scale.engine != "auto":
+                    raise
+                self.say(f"{error}; transformers samples instead")
+        from sleuth.engines.transformers import TransformersEngine
 
         return TransformersEngine(
             self.policy.model,
             self.policy.tokenizer,
-            name=self.recipe.scale.model,
+            name=scale.model,
             autocast=self.policy.autocast_dtype,
             cache_gib=CPU_CACHE_GIB if self.policy.device.type == "cpu" else None,
         )

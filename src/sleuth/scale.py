@@ -48,9 +48,9 @@ class Scale(Checked):
     lora_rank: NonNegative = 0  # 0 = full fine-tuning.
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Training arithmetic; bfloat16 is autocast over float32 weights, auto is bfloat16 where it is fast."""
-    engine: str = "transformers"
-    """Engine that samples: "transformers" runs the module in training, "vllm" a copy of its weights in vLLM,
-    "vllm:http://host:port" a vLLM server that takes them."""
+    engine: str = "auto"
+    """Engine that samples: "transformers" runs the module in training, "openvino" and "vllm" a copy of its weights,
+    "vllm:http://host:port" a vLLM server that takes them; auto is OpenVINO on a CPU where it is installed."""
     gradient_checkpointing: bool = False
     shard: bool = False
     """Whether the ranks that torchrun starts divide parameters, gradients and moments (FSDP2)."""
@@ -73,8 +73,9 @@ class Scale(Checked):
     seed: int = 0
 
     def cross_check(self) -> None:
-        """See Checked: the engine is one of three forms."""
-        if not re.fullmatch(r"transformers|vllm(:https?://[^/]+)?", self.engine):
+        """See Checked: the engine is one of five forms."""
+        if not re.fullmatch(r"auto|transformers|openvino|vllm(:https?://[^/]+)?", self.engine):
             raise ConfigError(
-                f"scale.engine must be transformers, vllm or vllm:http://host:port, not {self.engine!r}"
+                "scale.engine must be auto, transformers, openvino, vllm or vllm:http://host:port, "
+                f"not {self.engine!r}"
             )

@@ -10,10 +10,10 @@ import torch
 
 from sleuth.engines import open_engine
 from sleuth.engines.base import Request, Sampling
-from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import ConfigError, EngineError
 from sleuth.training.policy import Policy
 from support.models import TOKENIZER, build_model
+from support.other_engines import PROMPTS, assert_equal, assert_tempered, change, own, requests
 
 pytestmark = [
     pytest.mark.slow,
@@ -21,7 +21,6 @@ pytestmark = [
         importlib.util.find_spec("vllm") is None, reason="vllm is not installed here: make test-vllm"
     ),
 ]
-PROMPTS = ["The capital of France is", "Zürich, Αθήνα, 東京", "<search>capital", "São Paulo and Paris"]
 STOPS = ("e", "</")
 
 
@@ -63,32 +62,6 @@ def engine(_engine: Any, policy: Policy) -> Any:
     return _engine
 
 
-def own(policy: Policy) -> TransformersEngine:
-    return TransformersEngine(policy.model, TOKENIZER)
-
-
-def requests(count: int = len(PROMPTS)) -> list[Request]:
-    return [Request(TOKENIZER.encode(text), seed=i) for i, text in enumerate(PROMPTS[:count])]
-
-
-def assert_equal(engine: Any, policy: Policy, sampling: Sampling) -> list[Any]:
-    """Tokens, ends and reasons are those of our decoder, log-probabilities within 1e-3."""
-    found, wanted = engine.generate(requests(), sampling), own(policy).generate(requests(), sampling)
-    for theirs, ours in zip(found, wanted, strict=True):
-        assert (theirs.tokens, theirs.text, theirs.ends) == (ours.tokens, ours.text, ours.ends)
-        assert theirs.stop == ours.stop
-        assert theirs.logprobs == pytest.approx(ours.logprobs, abs=1e-3)
-    return found
-
-
-def change(policy: Policy) -> None:
-    """One update of every weight, as an optimiser makes it."""
-    torch.manual_seed(1)
-    with torch.no_grad():
-        for parameter in policy.trainable_parameters():
-            parameter.add_(0.1 * torch.randn_like(parameter))
-
-
 @pytest.mark.parametrize("stops", [(), STOPS])
 def test_greedy_completions_are_those_of_our_decoder(engine: Any, policy: Policy, stops: tuple[str, ...]):
     found = assert_equal(engine, policy, Sampling(24, temperature=0, stop=stops))
@@ -118,17 +91,7 @@ def test_adapters_are_merged(engine: Any, folder: Path):
 
 
 def test_samples_have_the_log_probabilities_of_their_temperature(engine: Any, policy: Policy):
-    sampling = Sampling(12, temperature=0.7)
-    found = engine.generate(requests(), sampling)
-    assert [done.tokens for done in engine.generate(requests()[::-1], sampling)[::-1]] == [
-        done.tokens for done in found
-    ]
-    for request, done in zip(requests(), found, strict=True):
-        tokens = [*request.tokens, *done.tokens]
-        with torch.no_grad():
-            logits = policy.model(torch.tensor([tokens])).logits[0, len(request.tokens) - 1 : -1]
-        wanted = (logits / 0.7).log_softmax(-1).gather(1, torch.tensor(done.tokens)[:, None])[:, 0]
-        assert done.logprobs == pytest.approx(wanted.tolist(), abs=1e-3)
+    assert_tempered(engine, policy, 0.7)
     assert all(not done.logprobs for done in engine.generate(requests(), Sampling(4, top_p=0.5)))
 
 

@@ -56,6 +56,7 @@ N = sum(p.numel() for p in toy.model().parameters())
         ({}, GRPO(beta=0.1), 16 * N, 20 * N),
         ({"guards": True, "steps": 0}, FREE, 12 * N, 16 * N),
         ({"shard": True}, FREE, 12 * N, 16 * N),  # one rank has nobody to share with
+        ({"engine": "openvino"}, FREE, 20 * N, 20 * N),  # its arrays, and while it samples their packed copy
         ({"engine": "vllm"}, FREE, 16 * N + 1.5 * 2**30, 20 * N + 1.5 * 2**30),
         ({"engine": "vllm", "precision": "bfloat16"}, FREE, 14 * N + 1.5 * 2**30, 18 * N + 1.5 * 2**30),
     ],

@@ -10,17 +10,18 @@ ENGINES = {
     "transformers": "sleuth.engines.transformers:TransformersEngine",
     "openai": "sleuth.engines.openai:OpenAIEngine",
     "vllm": "sleuth.engines.vllm:VLLMEngine",
+    "openvino": "sleuth.engines.openvino:OpenVINOEngine",
     "scripted": "sleuth.engines.scripted:ScriptedEngine",
 }
 """Name → class."""
 
-_EXTRAS = {"transformers": "train", "openai": "openai", "vllm": "vllm"}
+_EXTRAS = {"transformers": "train", "openai": "openai", "vllm": "vllm", "openvino": "openvino"}
 
 
 def open_engine(spec: str, **options: Any) -> Engine:
     """The engine a spec names; `options` go to its constructor or loader.
 
-    "openai:<base_url>#<model>", "vllm:<model>", "scripted" (with reply=…), or else a transformers model: a local
+    "openai:<base_url>#<model>", "vllm:<model>", "openvino:<model>", "scripted" (with reply=…), or else a transformers model: a local
     folder, a Hugging Face name or "smollm2-135m-instruct".
     """
     kind, _, rest = spec.partition(":")
@@ -31,8 +32,8 @@ def open_engine(spec: str, **options: Any) -> Engine:
         if not base_url or not model:
             raise ConfigError(f"write the endpoint as openai:<base_url>#<model>, not {spec!r}")
         engine: Engine = _load("openai")(base_url, model, **options)
-    elif kind == "vllm" and rest:
-        engine = _load("vllm")(rest, **options)
+    elif kind in ("vllm", "openvino") and rest:
+        engine = _load(kind)(rest, **options)
     elif spec == "scripted":
         if "reply" not in options:
             raise ConfigError("the scripted engine needs reply=…, a function or a list of replies")
@@ -42,8 +43,17 @@ def open_engine(spec: str, **options: Any) -> Engine:
     return engine
 
 
+def rollout_engine(name: str, device: str) -> str:
+    """An engine's name in Scale, with "auto" resolved for a type of device ("cpu", "cuda")."""
+    if name != "auto":
+        return name
+    from sleuth.engines.openvino import is_installed
+
+    return "openvino" if device == "cpu" and is_installed() else "transformers"
+
+
 def check_rollout_engine(name: str) -> None:
-    """Raise ConfigError or EngineError for a vLLM that is missing, of another version or wrongly started; see Scale."""
+    """Raise ConfigError or EngineError for an engine that is missing, of another version or wrongly started; see Scale."""
     kind, _, url = name.partition(":")
     if url:
         from sleuth.engines.vllm_server import served_model
@@ -53,6 +63,11 @@ def check_rollout_engine(name: str) -> None:
         from sleuth.engines.vllm import check_version
 
         check_version()
+    elif kind == "openvino":
+        from sleuth.engines.openvino import is_installed
+
+        if not is_installed():
+            raise EngineError("OpenVINO is not installed: pip install '.[openvino]' in the Sleuth checkout")
 
 
 def _load(name: str) -> Any:

@@ -1,27 +1,23 @@
 """VLLMEngine: rollouts by vLLM in this process, with the trainer's weights handed over in memory.
 
-vLLM batches, keeps the prefixes and samples; Turn decides where a turn ends, as for every engine. The
-weights that sample are always those of the last `sync`, or of the model's folder before the first.
+The weights that sample are always those of the last `sync`, or of the model's folder before the first.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sleuth.concurrency import Tick
 from sleuth.encoders.loading import first_line
-from sleuth.engines.base import Completion, Engine, Request, Sampling
-from sleuth.engines.decoding.lanes import Lanes, Ticket
+from sleuth.engines.decoding.lanes import Ticket
+from sleuth.engines.decoding.stepped import SteppedDecoder, SteppedEngine, Written
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.models import load_tokenizer, loading, pick_device, pick_dtype, weights_hash
 from sleuth.engines.vllm_worker import take_weights
@@ -33,11 +29,11 @@ CPU_CACHE_GIB = 1.5
 """Keys and values on CPU, where vLLM would otherwise take half of the machine's memory."""
 
 
-class VLLMEngine(Engine):
-    """Continues token contexts with vLLM on the CPU or on one GPU, in the process of the trainer."""
+class VLLMEngine(SteppedEngine):
+    """Continues token contexts with vLLM on the CPU or on one GPU, in the process of the trainer.
 
-    has_own_arithmetic = True
-    tokenizer: HFTokenizer
+    Log-probabilities are left out at top_p < 1, where vLLM's are those of the cut distribution.
+    """
 
     def __init__(
         self,
@@ -62,12 +58,10 @@ class VLLMEngine(Engine):
         self._dtype = str(pick_dtype(dtype, self._device)).removeprefix("torch.")
         self._llm = self._load(context_length, cache_gib)
         self.context_length = int(self._llm.model_config.max_model_len)
-        self._vocabulary = int(self._llm.model_config.get_vocab_size())
-        self._eos = _eos_ids(self._llm.model_config, self.tokenizer.hf)
         self._synced: tuple[Any, int] | None = None
         self._hash = ""
-        self._lanes = Lanes([_Decoder(self._llm, self._eos)], 0, nullcontext, nullcontext)
-        self._tick: Tick[Ticket] = Tick(self._lanes.submit)
+        eos = _eos_ids(self._llm.model_config, self.tokenizer.hf)
+        self._start(_Decoder(self._llm, eos), int(self._llm.model_config.get_vocab_size()), eos)
 
     def _load(self, context_length: int | None, cache_gib: float | None) -> Any:
         from vllm import EngineArgs, LLMEngine
@@ -93,31 +87,6 @@ class VLLMEngine(Engine):
                     **memory,
                 )
                 return LLMEngine.from_engine_args(arguments)
-
-    async def sample(self, request: Request, sampling: Sampling) -> Completion:
-        """Continue one context; see Engine. Raises EngineError for a token the model does not have.
-
-        Log-probabilities are left out at top_p < 1, where vLLM's are those of the cut distribution.
-        """
-        tokens = np.asarray(request.tokens, dtype=np.int64)
-        if not tokens.size:
-            raise EngineError("cannot continue an empty context")
-        wrong = tokens[(tokens < 0) | (tokens >= self._vocabulary)]
-        if wrong.size:
-            raise EngineError(f"token id {wrong[0]} is not in the model's vocabulary of {self._vocabulary}")
-        loop, decode = asyncio.get_running_loop(), self.tokenizer.decode
-        turn = Ticket(request, sampling, self.context_length, decode, self._eos, loop=loop)
-        if turn.stop:
-            return turn.completion()
-        self._tick.add(turn)
-        try:
-            done = await cast("asyncio.Future[Completion]", turn.future)
-        except asyncio.CancelledError:
-            turn.cancelled = True
-            raise
-        if sampling.temperature and sampling.top_p < 1:
-            return Completion(done.tokens, (), done.text, done.ends, done.stop)
-        return done
 
     def sync(self, policy: Any) -> None:
         """Copy the policy's weights, adapters merged, once nothing is being decoded; see Engine."""
@@ -157,38 +126,24 @@ class VLLMEngine(Engine):
         return super().describe() | facts
 
 
-class _Decoder:
-    """Turns through vLLM's scheduler, one step of all of them at a time; see lanes.Decoder."""
+class _Decoder(SteppedDecoder):
+    """vLLM's scheduler."""
 
     def __init__(self, llm: Any, eos: frozenset[int]) -> None:
+        super().__init__()
         self._llm = llm
         self._eos = eos
-        self._open: dict[str, Ticket] = {}
-        self._count = 0
 
-    def run(self, take: Callable[[], Sequence[Any]], give: Callable[[Sequence[Any]], None]) -> None:
-        """Decode until `take` returns no more turns; a turn that nobody awaits is aborted."""
+    def wake(self) -> None:
+        """See SteppedDecoder."""
         _wake(self._llm)
-        while True:
-            for turn in take():
-                self._add(turn)
-            cancelled = [name for name, turn in self._open.items() if turn.cancelled]
-            self._end(cancelled)
-            if not self._open:
-                return
-            give([self._end([name])[0] for name in self._step()])
 
-    def clear(self) -> None:
-        """Abort what is open and drop the cached prefixes."""
-        self._end(list(self._open))
-        self._llm.reset_prefix_cache()
-
-    def _add(self, turn: Ticket) -> None:
+    def begin(self, name: str, turn: Ticket) -> None:
+        """See SteppedDecoder."""
         from vllm import SamplingParams
         from vllm.inputs import tokens_input
         from vllm.sampling_params import RequestOutputKind
 
-        self._count += 1
         wanted = turn.sampling
         parameters = SamplingParams(
             max_tokens=turn.limit,
@@ -201,27 +156,22 @@ class _Decoder:
             detokenize=False,
             output_kind=RequestOutputKind.DELTA,
         )
-        name = str(self._count)
         self._llm.add_request(name, tokens_input(turn.context), parameters)
-        self._open[name] = turn
 
-    def _step(self) -> list[str]:
-        """One step; the names of the turns that it brought to their stop."""
-        stopped = []
+    def step(self) -> Iterator[Written]:
+        """See SteppedDecoder."""
         for output in self._llm.step():
-            turn = self._open[output.request_id]
             written = output.outputs[0]
-            for token, logprobs in zip(written.token_ids, written.logprobs, strict=True):
-                turn.take(token, logprobs[token].logprob)
-                if turn.stop:
-                    stopped.append(output.request_id)
-                    break
-        return stopped
+            pairs = zip(written.token_ids, written.logprobs, strict=True)
+            yield output.request_id, [(token, logprobs[token].logprob) for token, logprobs in pairs]
 
-    def _end(self, names: Sequence[str]) -> list[Ticket]:
-        """Free the places of these turns, where vLLM has not done so itself."""
+    def end(self, names: Sequence[str]) -> None:
+        """See SteppedDecoder."""
         self._llm.abort_request(list(names))
-        return [self._open.pop(name) for name in names]
+
+    def forget(self) -> None:
+        """See SteppedDecoder."""
+        self._llm.reset_prefix_cache()
 
 
 def _hash_of_files(worker: Any) -> str:

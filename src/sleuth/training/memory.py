@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from sleuth.algorithms.base import Algorithm
+from sleuth.engines import rollout_engine
 from sleuth.engines.decoding.suitability import unsuited
 from sleuth.engines.models import load_outline, pick_device
 from sleuth.engines.vllm import CPU_CACHE_GIB as VLLM_CACHE_GIB
@@ -237,16 +238,21 @@ def _sampler(
     plan: Scale, outline: Outline, passes: Passes, free: float, shapes: tuple[Shape, ...]
 ) -> tuple[float, float]:
     """Bytes of the engine during rollouts, and those that it keeps during updates; a server's are not ours."""
-    if plan.engine.startswith("vllm:"):
+    engine = rollout_engine(plan.engine, outline.device.type)
+    if engine.startswith("vllm:"):
         return 0, 0
     on_cuda = outline.device.type == "cuda"
-    half = max(0.0, free - FLOAT * outline.parameters) / 2
-    if plan.engine == "vllm":
+    weights = FLOAT * outline.parameters
+    half = max(0.0, free - weights) / 2
+    if engine == "vllm":
         copy = (HALF if outline.dtype else FLOAT) * outline.parameters
         return (half, 0) if on_cuda else (0, copy + VLLM_CACHE_GIB * 2**30)
     longest = max(shape.prompt + shape.width for shape in shapes)
     wanted = plan.rollout_batch * longest * passes.cache_token
-    return passes.prefill + GROWTH * min(wanted, half if on_cuda else CPU_CACHE_GIB * 2**30), 0
+    cache = GROWTH * min(wanted, half if on_cuda else CPU_CACHE_GIB * 2**30)
+    if engine == "openvino":
+        return weights + cache, weights
+    return passes.prefill + cache, 0
 
 
 def check_memory(plan: Scale, algorithm: Algorithm, outline: Outline, prompt: int = 0) -> str:
@@ -265,7 +271,7 @@ def check_memory(plan: Scale, algorithm: Algorithm, outline: Outline, prompt: in
     each = f" on each of {ranks.count()} ranks" if ranks.count() > 1 else ""
     has = f"training needs about {_gb(need)}{each}, and {outline.device.type} has {_gb(free)} free"
     found: dict[str, float] = {}
-    for setting, other in _savings(plan):
+    for setting, other in _savings(plan, rollout_engine(plan.engine, outline.device.type)):
         found[setting] = forecast_memory(other, algorithm, Outline(other), free, prompt).peak
         if found[setting] <= free:
             raise ConfigError(f"{has}: set {setting}, which needs {_gb(found[setting])}")
@@ -273,10 +279,10 @@ def check_memory(plan: Scale, algorithm: Algorithm, outline: Outline, prompt: in
     raise ConfigError(f"{has}: even {best} needs {_gb(found[best])}, so take a smaller scale.model")
 
 
-def _savings(plan: Scale) -> Iterator[tuple[str, Scale]]:
+def _savings(plan: Scale, engine: str) -> Iterator[tuple[str, Scale]]:
     """Settings that save memory, those first that change least of what is learned."""
     changes: list[dict[str, Any]] = [{"shard": True}] if ranks.count() > 1 else []
-    if plan.engine == "vllm":
+    if engine in ("vllm", "openvino"):
         changes.append({"engine": "transformers"})
     changes += [{"micro_batch_tokens": plan.micro_batch_tokens // 4}, {"gradient_checkpointing": True}]
     changes.append({"lora_rank": LORA_RANK})
