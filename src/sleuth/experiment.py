@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 from sleuth import factbook
 from sleuth.corpora import open_corpus
 from sleuth.datasets import default_corpus, load_questions, parts_of
-from sleuth.engines import check_rollout_engine, rollout_engine
 from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
-from sleuth.errors import ConfigError, DataError, EngineError, RetrievalError
+from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.evaluation.figures import HEADLINE
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.runner import Origin, Progress, evaluate
@@ -36,6 +35,7 @@ from sleuth.rollouts.gold_check import check_gold
 from sleuth.rollouts.lessons import load_lessons
 from sleuth.storage import cache_folder, write_json
 from sleuth.training.parallel import ranks
+from sleuth.training.sampler import check_sampler, open_sampler
 from sleuth.types import Question, Trajectory
 
 if TYPE_CHECKING:
@@ -103,40 +103,7 @@ class Experiment:
     @cached_property
     def engine(self) -> Engine:
         """Samples from the very module that is trained, or from a copy of its weights; see Scale."""
-        scale = self.recipe.scale
-        kind, _, url = rollout_engine(scale.engine, self.policy.device.type).partition(":")
-        arithmetic = "bfloat16" if self.policy.autocast_dtype else "float32"
-        if url:
-            from sleuth.engines.hf_tokenizer import HFTokenizer
-            from sleuth.engines.vllm_server import VLLMServer
-
-            return VLLMServer(url, HFTokenizer(self.policy.tokenizer), self.folder, dtype=arithmetic)
-        if kind == "vllm":
-            from sleuth.engines.vllm import VLLMEngine
-
-            return VLLMEngine(scale.model, dtype=arithmetic)
-        from sleuth.training.memory import CPU_CACHE_GIB
-
-        if kind == "openvino":
-            from sleuth.engines.openvino import OpenVINOEngine
-
-            try:
-                return OpenVINOEngine(
-                    scale.model, dtype=arithmetic, temperature=scale.temperature, cache_gib=CPU_CACHE_GIB
-                )
-            except EngineError as error:
-                if scale.engine != "auto":
-                    raise
-                self.say(f"{error}; transformers samples instead")
-        from sleuth.engines.transformers import TransformersEngine
-
-        return TransformersEngine(
-            self.policy.model,
-            self.policy.tokenizer,
-            name=scale.model,
-            autocast=self.policy.autocast_dtype,
-            cache_gib=CPU_CACHE_GIB if self.policy.device.type == "cpu" else None,
-        )
+        return open_sampler(self.policy, self.recipe.scale, self.folder, self.say)
 
     @cached_property
     def train_questions(self) -> list[Question]:
@@ -223,7 +190,7 @@ class Experiment:
         from sleuth.training.selection import check_selection
 
         check_selection(self.recipe.scale)
-        check_rollout_engine(self.recipe.scale.engine)
+        check_sampler(self.recipe.scale.engine)
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.open()

@@ -1,4 +1,4 @@
-"""What every engine with a copy of the weights must do: equal tokens and log-probabilities, syncs, seeds."""
+"""Checks of engines with a copy of the weights: equal tokens and log-probabilities, changes, seeds."""
 
 from typing import Any
 

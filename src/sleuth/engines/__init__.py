@@ -43,33 +43,6 @@ def open_engine(spec: str, **options: Any) -> Engine:
     return engine
 
 
-def rollout_engine(name: str, device: str) -> str:
-    """An engine's name in Scale, with "auto" resolved for a type of device ("cpu", "cuda")."""
-    if name != "auto":
-        return name
-    from sleuth.engines.openvino import is_installed
-
-    return "openvino" if device == "cpu" and is_installed() else "transformers"
-
-
-def check_rollout_engine(name: str) -> None:
-    """Raise ConfigError or EngineError for an engine that is missing, of another version or wrongly started; see Scale."""
-    kind, _, url = name.partition(":")
-    if url:
-        from sleuth.engines.vllm_server import served_model
-
-        served_model(url)
-    elif kind == "vllm":
-        from sleuth.engines.vllm import check_version
-
-        check_version()
-    elif kind == "openvino":
-        from sleuth.engines.openvino import is_installed
-
-        if not is_installed():
-            raise EngineError("OpenVINO is not installed: pip install '.[openvino]' in the Sleuth checkout")
-
-
 def _load(name: str) -> Any:
     try:
         return resolve("engines", ENGINES, name)

@@ -147,8 +147,8 @@ class OpenVINOEngine(SteppedEngine):
 class _Decoder(SteppedDecoder):
     """OpenVINO's scheduler, loaded when it is needed.
 
-    It restores a cached block that is only partly filled to every new request whose context begins with its tokens,
-    and two that continue it differently would overwrite each other. So one of them waits until the other has begun.
+    It gives a cached block that is only partly filled to every new request that begins with its tokens. Two that
+    continue it differently would overwrite each other, so one of them waits until the other has begun.
     """
 
     def __init__(self, load: Callable[[], Any], vocabulary: int, temperature: float) -> None:
@@ -289,7 +289,7 @@ def _replaceable(graph: Any, model: Any) -> tuple[Any, dict[str, NDArray[np.floa
         if not same:
             if values.size >= model.config.hidden_size:
                 raise EngineError(
-                    f"its graph has a constant that is no weight: {constant.get_friendly_name()}"
+                    f"its graph has a constant that is not a weight: {constant.get_friendly_name()}"
                 )
             continue
         name = names[id(same[0])]

@@ -19,7 +19,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from sleuth.algorithms.base import Algorithm
-from sleuth.engines import rollout_engine
 from sleuth.engines.decoding.suitability import unsuited
 from sleuth.engines.models import load_outline, pick_device
 from sleuth.engines.vllm import CPU_CACHE_GIB as VLLM_CACHE_GIB
@@ -28,11 +27,10 @@ from sleuth.memory import free_ram
 from sleuth.scale import Scale
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy, arithmetic_dtype
+from sleuth.training.sampler import CPU_CACHE_GIB, sampler_name
 from sleuth.training.update.forward import Forward
 from sleuth.training.update.layout import Row
 
-CPU_CACHE_GIB = 1.5
-"""Keys and values of rollouts on CPU: a laptop also needs room for weights, gradients and moments."""
 PREFILL = 4096
 """Tokens of prompts that the engine computes in one pass."""
 GROWTH = 1.5
@@ -238,7 +236,7 @@ def _sampler(
     plan: Scale, outline: Outline, passes: Passes, free: float, shapes: tuple[Shape, ...]
 ) -> tuple[float, float]:
     """Bytes of the engine during rollouts, and those that it keeps during updates; a server's are not ours."""
-    engine = rollout_engine(plan.engine, outline.device.type)
+    engine = sampler_name(plan.engine, outline.device.type)
     if engine.startswith("vllm:"):
         return 0, 0
     on_cuda = outline.device.type == "cuda"
@@ -271,7 +269,7 @@ def check_memory(plan: Scale, algorithm: Algorithm, outline: Outline, prompt: in
     each = f" on each of {ranks.count()} ranks" if ranks.count() > 1 else ""
     has = f"training needs about {_gb(need)}{each}, and {outline.device.type} has {_gb(free)} free"
     found: dict[str, float] = {}
-    for setting, other in _savings(plan, rollout_engine(plan.engine, outline.device.type)):
+    for setting, other in _savings(plan, sampler_name(plan.engine, outline.device.type)):
         found[setting] = forecast_memory(other, algorithm, Outline(other), free, prompt).peak
         if found[setting] <= free:
             raise ConfigError(f"{has}: set {setting}, which needs {_gb(found[setting])}")
