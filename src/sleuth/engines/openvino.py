@@ -75,13 +75,13 @@ class OpenVINOEngine(SteppedEngine):
             for vector, values in vectors.items():
                 self._weights[vector].reshape(-1)[...] = values
             _temper(self._graph, temperature)
-        config: Any = model.config
+            config: Any = model.config
+            self.context_length = int(config.max_position_embeddings)
         self.tokenizer = HFTokenizer(tokenizer)
-        self.context_length = int(config.max_position_embeddings)
         self._synced: tuple[Any, int] | None = None
+        self._save()
         found = model.generation_config.eos_token_id  # type: ignore[union-attr]
         ids = found if isinstance(found, list) else [found]
-        self._save()
         eos = frozenset(int(i) for i in [*ids, tokenizer.eos_token_id] if i is not None)
         decoder = _Decoder(self._pipeline, config.vocab_size, temperature)
         self._start(decoder, config.vocab_size, eos)
@@ -244,7 +244,7 @@ def _blocks(tokens: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 def is_installed() -> bool:
     """Whether the packages of the extra `openvino` are there."""
-    return all(find_spec(name) is not None for name in ("openvino_genai", "optimum"))
+    return all(find_spec(name) is not None for name in ("openvino_genai", "optimum", "optimum.intel"))
 
 
 def _vectors_replaced(model: Any) -> dict[str, NDArray[np.float32]]:
