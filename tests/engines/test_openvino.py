@@ -190,6 +190,20 @@ def test_memory_is_given_back_and_taken_again(engine: Any, policy: Policy):
     assert_equal(engine, policy, GREEDY)
 
 
+def test_a_context_larger_than_the_cache_is_an_error(engine: Any, monkeypatch: pytest.MonkeyPatch):
+    from openvino_genai import SchedulerConfig
+
+    plan = SchedulerConfig()
+    plan.num_kv_blocks, plan.enable_prefix_caching = 2, True
+    monkeypatch.setattr(engine, "_plan", lambda: plan)
+    engine.release()
+    with pytest.raises(EngineError, match="no room for 200 tokens: give a larger cache_gib"):
+        engine.generate([Request([7] * 200)], Sampling(4))
+    monkeypatch.undo()
+    engine.release()
+    assert engine.generate([Request([7] * 200)], Sampling(4))[0].tokens
+
+
 def test_text_is_passed_on_as_it_is_written(engine: Any):
     pieces: list[str] = []
     request = Request(TOKENIZER.encode(PROMPTS[0]), on_text=pieces.append)

@@ -128,10 +128,6 @@ class OpenVINOEngine(SteppedEngine):
         """OpenVINO's scheduler over the weights that were saved last."""
         import openvino_genai
 
-        plan = openvino_genai.SchedulerConfig()
-        plan.cache_size = max(1, round(self._cache_gib))
-        plan.enable_prefix_caching = True
-        plan.max_num_batched_tokens, plan.max_num_seqs = PROMPT_TOKENS, MOST_TURNS
         precision = {"float32": "f32", "bfloat16": "bf16"}[self._dtype]
         settings: dict[str, object] = {
             "INFERENCE_NUM_THREADS": torch.get_num_threads(),
@@ -141,7 +137,19 @@ class OpenVINOEngine(SteppedEngine):
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
         }
         with _one_line(f"OpenVINO cannot run {self.name!r}"):
-            return openvino_genai.ContinuousBatchingPipeline(self._folder.name, plan, "CPU", settings, {}, {})
+            return openvino_genai.ContinuousBatchingPipeline(
+                self._folder.name, self._plan(), "CPU", settings, {}, {}
+            )
+
+    def _plan(self) -> Any:
+        """Sizes of the cache and of a step."""
+        import openvino_genai
+
+        plan = openvino_genai.SchedulerConfig()
+        plan.cache_size = max(1, round(self._cache_gib))
+        plan.enable_prefix_caching = True
+        plan.max_num_batched_tokens, plan.max_num_seqs = PROMPT_TOKENS, MOST_TURNS
+        return plan
 
 
 class _Decoder(SteppedDecoder):
@@ -177,11 +185,16 @@ class _Decoder(SteppedDecoder):
         for name, turn in list(self._waiting.items()):
             start = _Start(turn.context, {h: b for h, b in _blocks(turn.context) if h in self._partial})
             if not any(start.clashes(other) for other in self._new.values()):
-                del self._waiting[name]
                 self._add(name, turn)
+                del self._waiting[name]
                 self._new[name] = start
-        self._pipeline.step()
+        with _one_line("OpenVINO failed"):
+            self._pipeline.step()
         for name, handle in self._handles.items():
+            if handle.get_status().name == "IGNORED":
+                raise EngineError(
+                    f"OpenVINO's cache has no room for {len(self._open[name].context)} tokens: give a larger cache_gib"
+                )
             if handle.can_read():
                 self._new.pop(name, None)
                 (written,) = handle.read().values()
@@ -199,7 +212,8 @@ class _Decoder(SteppedDecoder):
             settings.temperature = wanted.temperature / self._temperature
             settings.top_p, settings.rng_seed = wanted.top_p, turn.seed % 2**63
         tokens = openvino.Tensor(np.array([turn.context], dtype=np.int64))
-        self._handles[name] = self._pipeline.add_request(int(name), tokens, settings)
+        with _one_line("OpenVINO refused a context"):
+            self._handles[name] = self._pipeline.add_request(int(name), tokens, settings)
 
     def end(self, names: Sequence[str]) -> None:
         """See SteppedDecoder."""
