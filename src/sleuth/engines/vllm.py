@@ -66,13 +66,16 @@ class VLLMEngine(SteppedEngine):
     def _load(self, context_length: int | None, cache_gib: float | None) -> Any:
         from vllm import EngineArgs, LLMEngine
 
-        memory: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         on_cuda = self._device.type == "cuda"
         if on_cuda:
             free, total = torch.cuda.mem_get_info(self._device)
-            memory = {"gpu_memory_utilization": free / total / 2, "enable_sleep_mode": True}
+            options = {"gpu_memory_utilization": free / total / 2, "enable_sleep_mode": True}
+        # vLLM 0.32 moves a request's generator back after a part of a prompt, which those of a CPU cannot do.
+        if not on_cuda:
+            options["enable_chunked_prefill"] = False
         if not on_cuda or cache_gib is not None:
-            memory["kv_cache_memory_bytes"] = int((cache_gib or CPU_CACHE_GIB) * 2**30)
+            options["kv_cache_memory_bytes"] = int((cache_gib or CPU_CACHE_GIB) * 2**30)
         with loading(self.name) as (source, _):
             with _one_line(f"vLLM cannot load {self.name!r}"), _same_threads():
                 arguments = EngineArgs(
@@ -84,7 +87,7 @@ class VLLMEngine(SteppedEngine):
                     generation_config="vllm",  # no sampling defaults of the model: samples must be the policy's
                     enforce_eager=not on_cuda,
                     disable_log_stats=True,
-                    **memory,
+                    **options,
                 )
                 return LLMEngine.from_engine_args(arguments)
 
