@@ -10,14 +10,15 @@ from sleuth.judges.llm import LLMJudge
 from sleuth.text import fill, neutralise
 from sleuth.types import Trajectory
 
-# Word for word; released figures depend on it.
+_BAR = "*" * 13
+# Word for word, asterisks included; released figures depend on it.
 PROMPT = (
-    "Consider a knowledge Q&A RAG task to test the capability of a testing model, the correct answer list is:\n"
-    "{correct_answer}\n"
-    "Here is the model's response:\n"
-    "{model_response}\n"
-    "Please check if the model's answer is correct. As long as the model's answer hits any item (or synonym) in the "
-    'correct answer list, it can be considered correct. You only need to answer "yes" or "no".'
+    f"{_BAR}Consider a knowledge Q&A RAG task to test the capability of a testing model, the correct answer list is:"
+    f"{_BAR}\n{{correct_answer}}\n"
+    f"{_BAR}Here is the model's response:{_BAR}\n{{model_response}}\n"
+    f"{_BAR}Please check if the model's answer is correct. As long as the model's answer hits any item (or synonym) in "
+    'the correct answer list, it can be considered correct. You only need to answer "yes" or "no".'
+    f"{_BAR}"
 )
 
 
