@@ -162,3 +162,11 @@ def test_every_ablation_of_evinote_measures_entailment(name: str):
     paper, ablation = load_recipe("evinote-rag"), load_recipe(f"evinote-rag/{name}")
     assert ablation.reward.judge == paper.reward.judge  # type: ignore[attr-defined]
     assert ablation.scale == paper.scale
+
+
+@pytest.mark.parametrize(("name", "marks"), [("paper", '"* " "- "'), ("cpu", "* -"), ("code", "* #")])
+def test_the_prompt_of_evinote_defines_the_marks_that_its_reward_reads(name: str, marks: str):
+    recipe = load_recipe(f"evinote-rag/{name}")
+    ask = recipe.protocol.instruction  # type: ignore[attr-defined]
+    assert all(mark in ask for mark in marks.split())
+    assert ("#" in ask) == (recipe.reward.marks == "code")  # type: ignore[attr-defined]

@@ -65,6 +65,9 @@ def score(reward: EviNoteReward, trajectory: Trajectory, entailment: float | Non
         ("* key\n- unsure", True),
         ("- 1976 is a guess\n  *  key", True),
         ("* key\n– perhaps", True),
+        ("* **Key** fact\n- **Year** unclear", True),  # emphasis of what a mark leads
+        ("* ** fact\n- x", False),
+        ("* * *\n- x", False),  # Markdown's rule
         ("* Bob Dylan wrote it - singer", False),  # a dash in prose
         ("**Rocky** — won Best Picture", False),  # Markdown
         ("**Rocky**\n- a film", False),
@@ -79,6 +82,21 @@ def score(reward: EviNoteReward, trajectory: Trajectory, entailment: float | Non
 )
 def test_both_marks_must_lead_something(note: str, marked: bool):
     assert EviNoteReward().is_marked(episode(note, "x")) is marked
+
+
+def test_list_items_copied_from_a_result_are_no_marks():
+    passage = "Facts: * Rocky  won Best Picture. * It ran in 1976. - Network lost."
+    rows = [("model", "<search>who won</search>"), ("environment", f"<information>{passage}</information>")]
+
+    def marked(note: str) -> bool:
+        last = ("model", f"<summary>{note}</summary><answer>Rocky</answer>")
+        return EviNoteReward().is_marked(read_transcript(PROTOCOL, QUESTION, [*rows, last]))
+
+    copied = "* Rocky won Best Picture.\n* It ran in 1976.\n- Network lost."
+    assert not marked(copied)
+    assert not marked(f"{copied}\n* Rocky is a film.")  # one mark of its own is not both
+    assert marked(f"{copied}\n* Rocky is a film.\n- Is 1976 the year?")
+    assert marked("* Rocky won, it says.\n- It ran in 1976.")  # quotations with marks of their own
 
 
 @pytest.mark.parametrize("eqr", ["gated", "none"])

@@ -7,15 +7,27 @@ recipe ("model architecture, optimization schedule, and data splits remain uncha
 from dataclasses import replace
 
 from sleuth.judges.nli import NLIJudge
+from sleuth.protocols.demonstration import Script
 from sleuth.recipe import Recipe
 from sleuth.recipes import search_r1
 from sleuth.recipes.evinote_rag import CPU, JUDGE, PAPER, protocol
 from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.evinote import CODE_CLAIM, EviNoteReward
 
+# The released reward reads pairs of * and #. Its prompt asks for "-" instead of "#"; ours asks for what is read.
+_PAIRED = replace(
+    protocol(
+        "After each result, take notes between <summary> and </summary>: keep only what helps to answer, put key "
+        "information between two * and uncertain information between two #, and say so if nothing useful was found. "
+    ),
+    script=Script(
+        found="*Doc {number}: {quote}*", missing="#Still missing: {need}.#", enough="#Nothing is uncertain.#"
+    ),
+)
 CODE = PAPER.but(
     name="evinote-rag/code",
     variant="code",
+    protocol=_PAIRED,
     reward=EviNoteReward(
         judge=NLIJudge("microsoft/deberta-v2-xlarge-mnli"),
         eqr="always",

@@ -22,10 +22,10 @@ from sleuth.types import Score, Trajectory
 PAPER_CLAIM = "{gold} is the answer to '{question}'"
 CODE_CLAIM = '{gold} is the answer to the question:"{question}"'
 
-# A mark begins a line, as the prompt asks. A dash in prose and Markdown's emphasis are no marks: otherwise text
-# copied from a passage would be paid as note-taking.
-_KEY = re.compile(r"^[ \t]*\*[ \t]+(?=[^\s*])", re.MULTILINE)
-_UNCERTAIN = re.compile(r"^[ \t]*[-–—][ \t]+(?=[^\s–—-])", re.MULTILINE)
+# A mark begins a line, as the prompt asks; what it leads may be emphasised. A dash in prose and emphasis alone are no
+# marks: otherwise text copied from a passage would be paid as note-taking.
+_KEY = re.compile(r"^[ \t]*(\*[ \t]+\**[^\s*].*)", re.MULTILINE)
+_UNCERTAIN = re.compile(r"^[ \t]*([-–—][ \t]+[^\s–—-].*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,19 @@ class EviNoteReward(Reward):
         return self.gate != "format" or (not trajectory.malformed and len(trajectory.bodies("answer")) == 1)
 
     def is_marked(self, trajectory: Trajectory) -> bool:
-        """Note-taking of eq. 5: both marks somewhere in the notes; `code`: every * and # has its partner."""
+        """Note-taking of eq. 5: both marks somewhere in the notes; `code`: every * and # has its partner.
+
+        A list item that a search result holds, mark included, is the result's.
+        """
         notes = "\n".join(trajectory.bodies(self.note))
         if self.marks == "code":
             counts = [notes.count(mark) for mark in "*#"]
             return any(counts) and not any(count % 2 for count in counts)
-        return bool(_KEY.search(notes)) and bool(_UNCERTAIN.search(notes))
+        shown = " ".join(word for s in trajectory.segments if s.author == "world" for word in s.text.split())
+        return all(
+            any(" ".join(line.split()) not in shown for line in mark.findall(notes))
+            for mark in (_KEY, _UNCERTAIN)
+        )
 
     def _is_lucky(self, trajectory: Trajectory) -> bool:
         """SR: a draw that depends on the trajectory's seed alone, so that scoring again changes nothing."""
