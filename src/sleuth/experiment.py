@@ -340,7 +340,7 @@ def _uninterrupted(result: TrainResult) -> TrainResult:
 
 def headline(evaluation: Evaluation) -> dict[str, Any]:
     """The figures to print, with their intervals."""
-    names = (*HEADLINE, "llm_judge")
+    names = (*HEADLINE, "llm_judge", "eqr")
     figures = {name: evaluation.metrics[name].to_dict() for name in names if name in evaluation.metrics}
     return {"n": evaluation.n, **figures, "faults": evaluation.faults, "leaks": evaluation.leaks.count}
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sleuth.judges.lexical import LexicalJudge
 from sleuth.protocols.prompted.ircot import IRCoT
 from sleuth.protocols.prompted.iter_retgen import IterRetGen
 from sleuth.protocols.prompted.search_o1 import SearchO1
@@ -14,7 +15,9 @@ from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe, recipe_names
 from sleuth.retrievers.none import NoRetriever
 from sleuth.rewards.answer import AnswerReward
+from sleuth.rollouts.transcript import read_transcript
 from sleuth.training.selection import check_selection
+from sleuth.types import Question
 
 PAPERS: list[tuple[str, str, dict[str, Any]]] = [
     ("arena", "algorithm", {"kl": "k2", "beta": 0.04, "epsilon": 0.2, "group_size": 7}),
@@ -154,10 +157,17 @@ def test_evinote_s_base_differs_in_protocol_and_reward_only(scale: str):
     paper = load_recipe(f"evinote-rag/{scale or 'paper'}")
     base = load_recipe(f"evinote-rag/base{scale and '-cpu'}")
     assert base == paper.but(name=base.name, protocol=base.protocol, reward=base.reward)
-    assert (base.protocol, base.reward) == (load_recipe(f"search-r1/{scale}").protocol, AnswerReward())
+    assert base.protocol == load_recipe(f"search-r1/{scale}").protocol
+    rows = [("model", "<think>Ann wrote Emma.</think><answer>Ann</answer>")]
+    for gold in ("Ann", "Mia"):
+        question = Question("q", "Who wrote Emma?", (gold,))
+        episodes = [read_transcript(base.protocol, question, turns) for turns in (rows, [("model", "?")])]
+        scores = replace(base.reward, judge=LexicalJudge()).score(episodes)  # type: ignore[type-var,attr-defined]
+        assert [s.total for s in scores] == [s.total for s in AnswerReward().score(episodes)]
+        assert scores[0].parts["entailment"] == (1.0 if gold == "Ann" else 2 / 3)
 
 
-@pytest.mark.parametrize("name", ["ns", "ne", "fs", "fs-sr", "fs-eqr", "sen"])
+@pytest.mark.parametrize("name", ["base", "ns", "ne", "fs", "fs-sr", "fs-eqr", "sen"])
 def test_every_ablation_of_evinote_measures_entailment(name: str):
     paper, ablation = load_recipe("evinote-rag"), load_recipe(f"evinote-rag/{name}")
     assert ablation.reward.judge == paper.reward.judge  # type: ignore[attr-defined]

@@ -45,6 +45,8 @@ FIGURES: dict[str, Figure] = {
     "contradicted": Figure("Saw a contradiction", "%"),
     "passages_shown": Figure("Passages shown", "per search"),
     "llm_judge": Figure("LLM judge", "%"),
+    "eqr": Figure("Evidence quality (EQR)", "%"),
+    "reward/entailment": Figure("Evidence quality (EQR), as the reward measures it", "%"),
     "reward": Figure("Reward", "per question"),
     "latency": Figure("Latency", "seconds per question"),
     "train_questions": Figure("Training questions", "questions"),

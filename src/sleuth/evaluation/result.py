@@ -2,7 +2,7 @@
 
 A folder holds settings.json (from the start), trajectories.jsonl, questions.jsonl and rewards.jsonl (growing; line i
 is the same episode in all three), and result.json (at the end, written in one rename). judged.jsonl holds the
-verdicts of an LLM judge, if one was asked.
+verdicts of judges, if any was asked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,12 +65,13 @@ class Evaluation:
         }
 
     def records(self) -> list[Record]:
-        """The per-question records, with the verdict of an LLM judge where there is one."""
-        verdicts = read_verdicts(self.folder)
+        """The per-question records, with the verdicts of judges where there are any."""
+        judged = read_verdicts(self.folder)
         records = read_records(self.folder / QUESTIONS)
-        if not verdicts:
-            return records
-        return [replace(r, metrics={**r.metrics, "llm_judge": verdicts.get(r.key)}) for r in records]
+        return [
+            replace(r, metrics={**r.metrics, **{name: found.get(r.key) for name, found in judged.items()}})
+            for r in records
+        ]
 
     def trajectories(self) -> Iterator[Trajectory]:
         """The episodes in the order in which they ended, scored where a reward was recorded."""
@@ -85,9 +86,13 @@ def read_scores(folder: Path) -> dict[Key, Score]:
     return {(row["dataset"], row["id"]): msgspec.convert(row, Score) for row in rows}
 
 
-def read_verdicts(folder: Path) -> dict[Key, float]:
-    """Verdicts of an LLM judge, 1.0 or 0.0."""
-    return {(row["dataset"], row["id"]): row["llm_judge"] for row in read_lines(folder / JUDGED)}
+def read_verdicts(folder: Path) -> dict[str, dict[Key, float]]:
+    """Verdicts of judges in [0, 1], by measure and question."""
+    found: dict[str, dict[Key, float]] = {}
+    for row in read_lines(folder / JUDGED):
+        for name in row.keys() & {"llm_judge", "eqr"}:
+            found.setdefault(name, {})[row["dataset"], row["id"]] = row[name]
+    return found
 
 
 def summarise(records: Sequence[Record], scores: Mapping[Key, Score]) -> dict[str, Estimate]:

@@ -1,6 +1,6 @@
 """EviNote-RAG as its released code has it, and the ablations of Tables 2 to 5: the same recipe, one thing changed.
 
-Base, the first row of the tables, has the protocol and the reward of Search-R1 and every other setting of the paper's
+Base, the first row of the tables, has the protocol and the exact match of Search-R1 and every other setting of the paper's
 recipe ("model architecture, optimization schedule, and data splits remain unchanged", appendix C.1).
 """
 
@@ -11,7 +11,6 @@ from sleuth.protocols.demonstration import Script
 from sleuth.recipe import Recipe
 from sleuth.recipes import search_r1
 from sleuth.recipes.evinote_rag import CPU, JUDGE, PAPER, protocol
-from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.evinote import CODE_CLAIM, EviNoteReward
 
 # The released reward reads pairs of * and #. Its prompt asks for "-" instead of "#"; ours asks for what is read.
@@ -61,7 +60,7 @@ _ABLATIONS = {
     "fs-sr": (_FORCED, replace(_FORCE, stochastic=1 / 3)),  # 0.1 with probability 1/3, appendix B.1
     "fs-eqr": (_FORCED, replace(_FORCE, eqr="gated")),
     "sen": (PAPER.protocol, EviNoteReward(eqr="none", judge=JUDGE)),
-    "base": (search_r1.PAPER.protocol, AnswerReward()),
+    "base": (search_r1.PAPER.protocol, replace(_PLAIN, note="think")),  # its last thought in the note's place
 }
 ABLATIONS = {
     name: PAPER.but(name=f"evinote-rag/{name}", protocol=asked, reward=reward)

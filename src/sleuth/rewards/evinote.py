@@ -14,12 +14,12 @@ from sleuth.checked import Fraction, NonEmpty, NonNegative, NonNegativeFloat
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
 from sleuth.judges.base import Judge, entailments
+from sleuth.judges.evidence_quality import CLAIM, best
 from sleuth.metrics.answers import exact_match, golds_of, rules_for
 from sleuth.rewards.base import Known, Reward
 from sleuth.text import fill
 from sleuth.types import Score, Trajectory
 
-PAPER_CLAIM = "{gold} is the answer to '{question}'"
 CODE_CLAIM = '{gold} is the answer to the question:"{question}"'
 
 # A mark begins a line, as the prompt asks; what it leads may be emphasised. A dash in prose and emphasis alone are no
@@ -46,7 +46,7 @@ class EviNoteReward(Reward):
     """Probability in [0, 1] that a wrong answer is paid `partial` (SR; the paper's 1/3)."""
     note: NonEmpty = "summary"
     """Tag of the notes."""
-    claim: str = PAPER_CLAIM
+    claim: str = CLAIM
     """Hypothesis; {gold} and {question} are replaced."""
     golds: Literal["best", "first"] = "best"
     """Which accepted answers are claimed: all, the best counts, or the first (released code)."""
@@ -144,7 +144,7 @@ class EviNoteReward(Reward):
             return ["no entailment judge is set: reward.judge"] * len(trajectories)
         pairs = [self.pairs(trajectory) for trajectory in trajectories]
         verdicts = iter(entailments(self.judge, [pair for own in pairs for pair in own], "the last note"))
-        return [_best([next(verdicts) for _ in own]) for own in pairs]
+        return [best([next(verdicts) for _ in own]) for own in pairs]
 
     def pairs(self, trajectory: Trajectory) -> list[tuple[str, str]]:
         """(last note, claim) for each gold that counts; a missing note is "None", as in the released code."""
@@ -156,9 +156,3 @@ class EviNoteReward(Reward):
 
     def _blanked(self, text: str) -> str:
         return "" if self.blank_above and len(text) > self.blank_above else text
-
-
-def _best(verdicts: Sequence[float | str]) -> float | str:
-    """The largest; if any is missing, the reason, since it could have been the largest."""
-    missing = next((verdict for verdict in verdicts if isinstance(verdict, str)), None)
-    return missing if missing is not None else max(float(verdict) for verdict in verdicts)

@@ -1,5 +1,7 @@
 """Tables and figures of EviNote-RAG."""
 
+from dataclasses import replace
+
 from sleuth.studies import data
 from sleuth.studies.eval_rar import CASES, DRAWING
 from sleuth.studies.study import Row, Study, System
@@ -44,6 +46,11 @@ def _curves(number: int, title: str, rows: tuple[Row, ...], *curves: str) -> Stu
     return Study(f"evinote-rag/figure-{number}", title, rows, curves=curves, notes=notes)
 
 
+def _measured(study: Study, measure: str, *notes: str) -> Study:
+    """Curves with a measure of the trained systems."""
+    return replace(study, data=SEVEN, measures=(measure,), notes=study.notes + notes)
+
+
 STUDIES = (
     Study("evinote-rag/figure-1", "EviNote-RAG and baselines", lacks=DRAWING),
     Study("evinote-rag/figure-2", "Overview", lacks=DRAWING),
@@ -66,15 +73,19 @@ STUDIES = (
         Row("EviNote-RAG", System("evinote-rag/paper"), System("evinote-rag/cpu")),
     ),
     _table(2, "Ablation of notes and evidence quality", BASE, SEN, OURS),
-    _curves(
-        3,
-        "Reward, KL, response length, token latency; (e) evidence quality by ablation",
-        (BASE, SEN, OURS),
-        "reward/total",
-        "update/kl_k3",
-        "rollouts/response_length",
-        _TIME,
+    _measured(
+        _curves(
+            3,
+            "Reward, KL, response length, token latency; (e) evidence quality by ablation",
+            (BASE, SEN, OURS),
+            "reward/total",
+            "update/kl_k3",
+            "rollouts/response_length",
+            _TIME,
+            "reward/entailment",
+        ),
         "reward/entailment",
+        "Base writes no notes: the evidence quality of its last <think> is measured.",
     ),
     Study("evinote-rag/figure-4", "Case study", lacks=CASES),
     _table(3, "Summary strategies", BASE, NS, NE, FS, SEN),

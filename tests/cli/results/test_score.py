@@ -104,5 +104,39 @@ def test_a_judge_without_passages_is_an_error(tmp_path: Path, capsys: pytest.Cap
     path = _file(tmp_path / "p.jsonl", CITED[-1:])
     assert main(["score", "--dataset", "default", "--input", path, "--judge", "lexical"]) == 1
     assert capsys.readouterr().err.strip() == (
-        "sleuth: judge lexical has nothing to judge: no row carries passages"
+        "sleuth: judge lexical has nothing to judge: no row carries passages or a question"
     )
+
+
+def test_evidence_is_judged_where_the_question_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    row = {"question": "Who wrote Emma?", "answers": ["Ann Bell", "Bell"], "prediction": "Tea"}
+    # Claim "Ann Bell is the answer to 'Who wrote Emma?'": words ann, bell, wrote, emma; "Bell is …": bell, wrote, emma.
+    rows = [
+        row | {"note": "Ann Bell wrote Emma.", "response": "nothing"},
+        row | {"response": "Bell wrote tea."},  # 2 of 3
+        row,  # the prediction
+        row | {"note": " "},
+        row | {"prediction": None},
+        row | {"question": None, "note": "Ann Bell wrote Emma."},
+        row | {"answers": [], "note": "x"},
+    ]
+    path = _file(tmp_path / "p.jsonl", rows)
+    command = ["score", "--dataset", "default", "--input", path, "--judge", "lexical", "--json"]
+    assert main(command) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["eqr"]["value"], result["eqr"]["n"]) == (pytest.approx((1 + 2 / 3) / 5), 5)
+    assert result["eqr_of"] == {"judge": "lexical", "unjudged": 0, "failure": ""}
+    assert "citations" not in result
+    command[6] = str(tmp_path / "no-judge")
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["eqr"]["n"] == 2  # blank evidence needs no judge
+    assert "3 answers have no EQR by " in printed.err
+
+
+def test_a_gold_file_brings_the_questions_of_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    gold = _file(tmp_path / "gold.jsonl", [{"id": "a", "question": "Who wrote Emma?", "answers": ["Ann"]}])
+    path = _file(tmp_path / "p.jsonl", [{"id": "a", "prediction": "Ann", "note": "Ann wrote Emma."}])
+    more = ["--gold", f"jsonl:{gold}", "--judge", "lexical", "--json"]
+    assert main(["score", "--dataset", "default", "--input", path, *more]) == 0
+    assert json.loads(capsys.readouterr().out)["eqr"]["value"] == 1.0

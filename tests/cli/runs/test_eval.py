@@ -88,6 +88,28 @@ def test_an_llm_judges_every_response(
     assert (scores["llm_judge"]["value"], scores["llm_judge_of"]["unjudged"]) == (0.5, 0)
 
 
+@pytest.mark.parametrize(
+    "recipe", ["evinote-rag/paper", "evinote-rag/base", "eval-rar/paper", "direct/paper"]
+)
+def test_evidence_quality_is_measured_for_every_answer(
+    recipe: str, tmp_path: Path, data: str, endpoint: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+):
+    # "evinote-rag" rows note "* a", "- b"; base thinks "t"; "direct" has its whole reply, which names one answer.
+    more = ["--model", endpoint, "--data", data, "--judge", "lexical"]
+    more += ["--set", "retriever=given"] if recipe != "direct/paper" else []
+    more += ["--set", "reward.judge=lexical"] if "evinote" in recipe else []
+    for _ in range(2):
+        code, result = evaluated(tmp_path, recipe, *more)
+        assert code == 0
+        assert result["metrics"]["eqr"]["n"] == 2
+        assert json.loads(capsys.readouterr().out)["eqr"]["value"] == result["metrics"]["eqr"]["value"]
+    assert ("reward/entailment" in result["metrics"]) == ("evinote" in recipe)
+    assert len((tmp_path / "e" / "judged.jsonl").read_text().splitlines()) == 2
+    assert len([r.metrics["eqr"] for r in load_evaluation(tmp_path / "e").records()]) == 2
+    assert main(["eval", recipe, "-o", str(tmp_path / "e"), *more[:4], "--judge", "small", *more[6:]]) == 1
+    assert "has eqr by lexical" in capsys.readouterr().err
+
+
 def test_a_teacher_s_right_answers_are_written_and_learnt(
     tmp_path: Path, data: str, endpoint: str, capsys: Capture, tiny_model: Path
 ):

@@ -22,7 +22,7 @@ _PROBLEMS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     rows = "rows {id?, prediction, answers} and the fields that docs/evaluation.md lists"
     gold = "the questions to answer, as READER:PATH; rows need no answers"
-    judge = "score citations too: lexical, small, openai:<url>#<model>, or a classifier's folder or name"
+    judge = "score citations and evidence (EQR) too: lexical, small, openai:<url>#<model>, or a classifier's folder or name"
     parser.add_argument(
         "--dataset", required=True, metavar="NAME", help="its rules apply: hotpotqa, 2wiki, nq, …"
     )
@@ -86,6 +86,8 @@ def _warn(scores: "PredictionScores") -> None:
     for dataset in scores.gold.datasets if scores.gold else ():
         if not follows(dataset, scores.rules):
             warn(f"the gold is {dataset}; scored by the rules of {scores.rules.name}, as asked")
+    if (eqr := scores.file.figures.get("eqr_of", {})).get("unjudged"):
+        warn(f"{eqr['unjudged']} answers have no EQR by {eqr['judge']}: {eqr['failure']}")
     if cited.get("unjudged"):
         reason = f"judge {cited['judge']} gave no verdict"
         reason += f" ({cited['failure']})" if cited["failure"] else ""

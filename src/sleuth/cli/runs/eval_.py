@@ -14,6 +14,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", type=int, default=0, metavar="K", help=samples)
     judge = "LLM that judges every response too (ARENA's LJ), such as openai:<url>#<model>"
     parser.add_argument("--llm-judge", default="", metavar="M", help=judge)
+    judge = (
+        "score the evidence too (EviNote-RAG's EQR): lexical, small, openai:<url>#<model>, or a classifier"
+    )
+    parser.add_argument("--judge", default="", metavar="J", help=judge)
     parser.add_argument("--temperature", type=float, default=0.8, metavar="T", help="of the samples")
 
 
@@ -36,6 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
         from sleuth.judges.llm import LLMJudge
 
         evaluation = judge_answers(evaluation, LLMJudge(arguments.llm_judge))
+    if arguments.judge:
+        from sleuth.evaluation.judged import judge_evidence
+        from sleuth.judges import open_judge
+
+        evaluation = judge_evidence(evaluation, (arguments.judge, open_judge(arguments.judge)))
     warn_of_faults(evaluation)
     if arguments.json:
         print_json({"folder": str(output), **headline(evaluation), "settings": evaluation.settings})

@@ -12,6 +12,7 @@ from sleuth.evaluation.answer_files.predictions import TWIN, Row
 from sleuth.evaluation.statistics import Estimate, bootstrap_mean
 from sleuth.judges.base import Judge
 from sleuth.judges.correctness import correctness
+from sleuth.judges.evidence_quality import Evidence, evidence_quality
 from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import Match, Rules, answer_match, exact_match, f1
 from sleuth.metrics.citations import CitationScore, Cited, score_citations
@@ -40,9 +41,9 @@ def file_scores(
 ) -> FileScores:
     """Every score that `rows`, one a question, allow under a data set's rules.
 
-    Citations are scored only with a named judge, correctness by verdicts only with `llm`.
+    Citations and evidence are scored only with a named judge, correctness by verdicts only with `llm`.
 
-    Raises DataError if there is a judge and no row has passages.
+    Raises DataError if there is a judge and no row has passages or a question.
     """
     scored = [row for row in rows if row.answerable or rules.unanswerable != "left out"]
     left_out: list[float | None] = [None] * (len(rows) - len(scored))
@@ -65,8 +66,13 @@ def file_scores(
         groups, found.figures["groups"] = _groups(rows, rules)
         found.means.update(groups)
     if judge is not None:
-        cited, found.figures["citations"] = _citations(rows, *judge)
-        found.means.update(cited)
+        if not any(row.passages is not None or row.question for row in rows):
+            raise DataError(f"judge {judge[0]} has nothing to judge: no row carries passages or a question")
+        if any(row.passages is not None for row in rows):
+            cited, found.figures["citations"] = _citations(rows, *judge)
+            found.means.update(cited)
+        if any(row.question for row in rows):
+            found.means["eqr"], found.figures["eqr_of"] = _evidence(rows, *judge)
     if llm is not None:
         found.means["llm_judge"], found.figures["llm_judge_of"] = _verdicts(rows, llm)
     return found
@@ -75,9 +81,26 @@ def file_scores(
 def _verdicts(rows: Sequence[Row], llm: LLMJudge) -> tuple[Estimate, dict[str, Any]]:
     """ARENA's LJ of the questions that have an answer: the response, or the prediction without one."""
     asked = [(row.answers, row.response or row.prediction or "") for row in rows if row.answers]
-    verdicts = correctness(llm, asked)
+    return _mean(correctness(llm, asked), llm.model)
+
+
+def _evidence(rows: Sequence[Row], name: str, judge: Judge) -> tuple[Estimate, dict[str, Any]]:
+    """EQR of the questions that have an answer: of the note, or the response or prediction without one."""
+    asked = [
+        Evidence(
+            next((text for text in (row.note, row.response, row.prediction) if text is not None), ""),
+            row.question,
+            row.answers,
+        )
+        for row in rows
+        if row.question and row.answers
+    ]
+    return _mean(evidence_quality(judge, asked), name)
+
+
+def _mean(verdicts: Sequence[float | str], judge: str) -> tuple[Estimate, dict[str, Any]]:
     failures = [verdict for verdict in verdicts if isinstance(verdict, str)]
-    figures = {"judge": llm.model, "unjudged": len(failures), "failure": failures[0] if failures else ""}
+    figures = {"judge": judge, "unjudged": len(failures), "failure": failures[0] if failures else ""}
     return bootstrap_mean([None if isinstance(v, str) else v for v in verdicts]), figures
 
 
@@ -194,8 +217,6 @@ def _grouped(rows: Sequence[Row], scores: dict[str, float]) -> Groups:
 def _citations(rows: Sequence[Row], name: str, judge: Judge) -> tuple[dict[str, Estimate], dict[str, Any]]:
     """ALCE's recall and precision of the predictions with passages; a refusal or a missing one claims nothing."""
     cited = [Cited(row.prediction or "", row.passages) for row in rows if row.passages is not None]
-    if not cited:
-        raise DataError(f"judge {name} has nothing to judge: no row carries passages")
     failure = ""
     try:
         scores = score_citations(cited, judge)

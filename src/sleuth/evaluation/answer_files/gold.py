@@ -80,9 +80,11 @@ def answer_gold(
         else:
             reason = f"{row.id!r} is not in {gold.source}" if row.id else "missing, but gold is found by it"
             unknown.append(BadRecord(path, number, "id", reason))
-    answers = {name: golds_of(question) for name, question in gold.questions.items()}
-    completed = [msgspec.structs.replace(found.get(n) or Row(n), answers=each) for n, each in answers.items()]
-    return completed, unknown, len(answers) - len(found)
+    completed = [
+        msgspec.structs.replace(found.get(name) or Row(name), answers=golds_of(each), question=each.text)
+        for name, each in gold.questions.items()
+    ]
+    return completed, unknown, len(completed) - len(found)
 
 
 def follows(dataset: str, rules: Rules) -> bool:

@@ -53,7 +53,9 @@ class Row(msgspec.Struct, frozen=True, rename=_FIELDS):
     """For each fact the triples that state it, one for every alias."""
     paragraphs: tuple[int, ...] | None = None  # Predicted indices of supporting paragraphs (MuSiQue).
     gold_paragraphs: tuple[int, ...] | None = None
-    response: str | None = None  # Everything the system wrote, for an LLM judge.
+    response: str | None = None  # Everything the system wrote, for judges.
+    note: str | None = None  # The evidence that the answer rests on, for an entailment judge.
+    question: str | None = None
     passages: tuple[Passage, ...] | None = None  # Targets of the citations [1], [2] and so on.
 
     @property
@@ -94,8 +96,9 @@ def _row(record: Mapping[str, Any], rules: Rules, gold_apart: bool, cited: bool)
     unused = {field for kind, fields in _EVIDENCE.items() if kind not in used for field in fields}
     unused |= set() if cited else {"passages"}
     values = {name: value for name, value in record.items() if name not in unused and value is not None}
-    if not isinstance(values.get("response", ""), str):
-        del values["response"]
+    for name in ("response", "note", "question"):
+        if not isinstance(values.get(name, ""), str):
+            del values[name]
     if type(values.get("id")) is int:
         values["id"] = str(values["id"])
     if isinstance(answer := values.get("answers"), str):

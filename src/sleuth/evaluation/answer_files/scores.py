@@ -85,9 +85,9 @@ def score_predictions(
 ) -> PredictionScores:
     """Score a JSON-lines file; `gold` is a source of questions as load_questions reads it, "" for none.
 
-    With a named `judge`, citations of the rows that carry passages are scored too; with `llm`, whether each
-    response is correct. Raises DataError if the
-    file cannot be read, holds no usable row, mixes other data sets, or has no passages for the judge.
+    With a named `judge`, citations of the rows that carry passages and evidence of those with a question are scored
+    too; with `llm`, whether each response is correct. Raises DataError if the file cannot be read, holds no usable
+    row, mixes other data sets, or has nothing for the judge.
     """
     rules = rules_for(dataset)
     asked = load_gold(gold, rules) if gold else None
