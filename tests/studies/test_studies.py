@@ -10,6 +10,7 @@ from sleuth.errors import ConfigError
 from sleuth.evaluation.published import printed
 from sleuth.recipes import load_recipe
 from sleuth.studies import STUDIES, all_studies, load_study
+from sleuth.studies.outcome import outcome
 from sleuth.studies.plan import Place, plan
 from sleuth.studies.study import SCALES, Row, Scale, Study, System
 
@@ -58,6 +59,36 @@ def test_every_row_has_its_published_figures(study: Study):
     for row in study.rows:
         found = [f for f in own if f.method == (row.published or row.label) and row.model in ("", f.model)]
         assert found, f"{row.label}: {sorted({(f.method, f.model) for f in own})}"
+
+
+@pytest.mark.parametrize("study", [s for s in ALL if s.source[0]], ids=lambda study: study.name)
+def test_every_published_figure_is_shown_once(study: Study, tmp_path: Path):
+    result = outcome(study, Place(tmp_path, "paper"))
+    for row in result["rows"]:
+        keys = [(f["dataset"], f["measure"]) for f in row["published"]]
+        assert len(set(keys)) == len(keys), row["label"]
+    shown = {str(f) for row in result["rows"] for f in row["published"]}
+    assert len(shown | {str(f) for f in result["also_published"]}) == len(printed(*study.source))
+
+
+def test_the_figures_of_the_test_split_stand_next_to_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    result = outcome(load_study("eviomni/table-3"), Place(tmp_path, "paper"))
+    found = {(f["dataset"], f["measure"]): (f["split"], f["value"]) for f in result["rows"][0]["published"]}
+    assert found == {
+        ("nq", "recall_at_5"): ("test", 0.7407),
+        ("nq", "ndcg_at_5"): ("test", 0.6308),
+        ("triviaqa", "recall_at_5"): ("test", 0.7777),
+        ("triviaqa", "ndcg_at_5"): ("test", 0.7035),
+        ("hotpotqa", "recall_at_5"): ("dev", 0.2845),
+        ("hotpotqa", "ndcg_at_5"): ("dev", 0.2239),
+    }
+    assert {f["split"] for f in result["also_published"]} == {"dev", "train"}
+    assert main(["study", "eviomni/table-3", "--page", "-o", str(tmp_path)]) == 0
+    for printed_by_us in (capsys.readouterr().out, (tmp_path / "eviomni-table-3-cpu.html").read_text()):
+        ours, others = printed_by_us.split("Also published")
+        assert "74.1" in ours
+        assert "78.7" not in ours
+        assert "78.7" in others
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -24,7 +24,8 @@ def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None)
     """The content of the study's JSON file. Figures that do not exist yet have no value."""
     found = {study.label(row): _evaluations(study, row, place) for row in study.rows if row.at(place.scale)}
     figures = published_of(study)
-    rows = [_row(study, row, place, found.get(study.label(row), {}), figures) for row in study.rows]
+    shown = {study.label(row): _shown(row, figures) for row in study.rows}
+    rows = [_row(study, row, place, found.get(study.label(row), {}), shown) for row in study.rows]
     first = next((study.label(row) for row in study.rows if _cells(found.get(study.label(row), {}))), "")
     for row in rows:
         row["differences"] = _differences(
@@ -40,7 +41,8 @@ def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None)
         "measures": list(study.measures if study.data else ()),
         "rows": rows,
         "compared_with": first,
-        "differs": differs(found, figures),
+        "also_published": [_plain(f) for f in figures if not any(f in own for own in shown.values())],
+        "differs": differs(found, [f for own in shown.values() for f in own]),
         "overlap": _overlap(study, found),
         "failed": dict(failed or {}),
         "notes": list(study.notes),
@@ -63,11 +65,25 @@ def _cells(cells: Cells) -> bool:
     return any(cells.values())
 
 
+def _shown(row: Row, figures: Sequence[PublishedFigure]) -> list[PublishedFigure]:
+    """The row's published figures, one for each data set and measure: of the test split, else of dev.
+
+    These are the splits that a study's data are of (`data.TEST`); figures of others would stand next to ours as equals.
+    """
+    method = row.published or row.label
+    own = [f for f in figures if f.method == method and row.model in ("", f.model)]
+    test_last = sorted(own, key=lambda f: {"test": 2, "train": 0}.get(f.split, 1))
+    return list({(f.dataset, f.metric): f for f in test_last}.values())
+
+
+def _plain(f: PublishedFigure) -> dict[str, Any]:
+    where = {"method": f.method, "model": f.model, "dataset": f.dataset, "split": f.split}
+    return where | {"measure": f.metric, "value": f.value}
+
+
 def _row(
-    study: Study, row: Row, place: Place, cells: Cells, printed: Sequence[PublishedFigure]
+    study: Study, row: Row, place: Place, cells: Cells, shown: Mapping[str, Sequence[PublishedFigure]]
 ) -> dict[str, Any]:
-    wanted = (row.published or row.label, row.model)
-    own = [f for f in printed if f.method == wanted[0] and wanted[1] in ("", f.model)]
     system = row.at(place.scale)
     curves = _curves(study, row, place) if system else {}
     return {
@@ -86,9 +102,7 @@ def _row(
         },
         "spread": _spread(cells, study.measures) if study.spread else [],
         "curves": {name: curve for name, curve in curves.items() if name in study.curves},
-        "published": [
-            {"dataset": f.dataset, "measure": f.metric, "value": f.value, "model": f.model} for f in own
-        ],
+        "published": [_plain(f) for f in shown[study.label(row)]],
     }
 
 

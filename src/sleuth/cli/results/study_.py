@@ -159,7 +159,7 @@ def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Na
     from sleuth.judges.llm import LLMJudge
     from sleuth.storage import write_json
     from sleuth.studies.outcome import outcome
-    from sleuth.studies.page import table, write_study
+    from sleuth.studies.page import also_published, table, write_study
     from sleuth.studies.run import run_jobs
 
     judge = LLMJudge(arguments.llm_judge) if arguments.llm_judge and "llm_judge" in study.measures else None
@@ -173,7 +173,7 @@ def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Na
     if arguments.json:
         print_json(result)
     else:
-        if (grid := table(result)) is not None:
-            print_table(grid.headers, grid.rows, title=study.title)
+        for grid in filter(None, (table(result), also_published(result))):
+            print_table(grid.headers, grid.rows, title=grid.title)
         print(f"page: {path}")
     return 1 if failed else 0
