@@ -1,8 +1,8 @@
 """Tables and figures of EviOmni."""
 
-from sleuth.studies import data
-from sleuth.studies.arena import PROMPT
-from sleuth.studies.eval_rar import CASES, COUNTS, DRAWING
+from sleuth.studies.papers import data
+from sleuth.studies.papers.arena import PROMPT
+from sleuth.studies.papers.eval_rar import CASES, COUNTS, DRAWING
 from sleuth.studies.study import Row, Study, System
 
 THREE = data.of("nq", "triviaqa", "hotpotqa", cpu=data.CPU_GIVEN)
