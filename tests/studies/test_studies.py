@@ -113,6 +113,19 @@ def test_a_plan_trains_once_what_rows_share_and_orders_extractor_before_reader(t
     assert all(job.weights and job.weights.parent.name == "eviomni-reader-cpu" for job in read)
 
 
+def test_one_generator_reads_every_row_of_eviomni_s_table_4(tmp_path: Path):
+    jobs = plan(load_study("eviomni/table-4"), Place(tmp_path, "paper"))
+    assert {j.recipe.name for j in jobs if j.kind == "train"} == {
+        "eviomni/paper",
+        "eviomni/reader",
+        "eviomni/zero",
+    }
+    (compressed,) = [
+        j for j in jobs if j.recipe.name == "eviomni/llmlingua-2" and "1.5B" in j.row and j.dataset == "nq"
+    ]
+    assert compressed.weights and compressed.weights.parent.name == "eviomni-reader"
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_studies_share_an_evaluation_only_if_it_is_the_same(scale: Scale, tmp_path: Path):
     found: dict[Path, tuple[object, ...]] = {}

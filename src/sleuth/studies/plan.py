@@ -80,6 +80,11 @@ def answers(study: Study, row: Row, place: Place) -> list[Job]:
     return [job for job in jobs if job.evidence] if system and system.reader else jobs
 
 
+def extractions(study: Study, row: Row, place: Place) -> list[Job]:
+    """The evaluations that write the row's evidence: those of its extractor, if a reader reads it."""
+    return [job for job in _row_jobs(study, row, place) if job.kind == "evaluate" and not job.evidence]
+
+
 def training(row: Row, place: Place, seed: int) -> Path:
     """The run folder of a row."""
     system = row.at(place.scale)
