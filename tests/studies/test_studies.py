@@ -123,7 +123,8 @@ def test_one_generator_reads_every_row_of_eviomni_s_table_4(tmp_path: Path):
     (compressed,) = [
         j for j in jobs if j.recipe.name == "eviomni/llmlingua-2" and "1.5B" in j.row and j.dataset == "nq"
     ]
-    assert compressed.weights and compressed.weights.parent.name == "eviomni-reader"
+    assert compressed.weights
+    assert compressed.weights.parent.name == "eviomni-reader"
 
 
 @pytest.mark.parametrize("scale", SCALES)

@@ -22,11 +22,14 @@ Curve = list[tuple[float, float]]
 
 
 def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The content of the study's JSON file. Figures that do not exist yet have no value."""
-    found = {study.label(row): _found(study, row, place) for row in study.rows if row.at(place.scale)}
+    """The content of the study's JSON file. Figures that do not exist yet, or whose job failed, have no value."""
+    without = failed or {}
+    found = {
+        study.label(row): _found(study, row, place, without) for row in study.rows if row.at(place.scale)
+    }
     figures = published_of(study)
     shown = {study.label(row): _shown(row, figures) for row in study.rows}
-    rows = [_row(study, row, place, found, shown) for row in study.rows]
+    rows = [_row(study, row, place, found, shown, without) for row in study.rows]
     first = next((label for label, cells in found.items() if any(cells.answers.values())), "")
     for row in rows:
         others = row["label"] in found and row["label"] != first
@@ -46,7 +49,7 @@ def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None)
         "also_published": [_plain(f) for f in figures if not any(f in own for own in shown.values())],
         "differs": differs(found, [f for own in shown.values() for f in own]),
         "overlap": _overlap(study, found),
-        "failed": dict(failed or {}),
+        "failed": dict(without),
         "notes": list(study.notes),
     }
 
@@ -66,14 +69,14 @@ class Found(NamedTuple):
         return self.evidence if measure in WRITTEN else self.answers
 
 
-def _found(study: Study, row: Row, place: Place) -> Found:
-    return Found(*(_evaluations(jobs(study, row, place)) for jobs in (answers, extractions)))
+def _found(study: Study, row: Row, place: Place, failed: Mapping[str, str]) -> Found:
+    return Found(*(_evaluations(jobs(study, row, place), failed) for jobs in (answers, extractions)))
 
 
-def _evaluations(jobs: Sequence[Job]) -> Cells:
+def _evaluations(jobs: Sequence[Job], failed: Mapping[str, str]) -> Cells:
     found: Cells = {}
     for job in jobs:
-        done = (job.folder / RESULT).is_file()
+        done = (job.folder / RESULT).is_file() and str(job.folder) not in failed
         found.setdefault((job.dataset, job.level), []).extend([load_evaluation(job.folder)] if done else [])
     return found
 
@@ -100,12 +103,14 @@ def _row(
     place: Place,
     found: Mapping[str, Found],
     shown: Mapping[str, Sequence[PublishedFigure]],
+    failed: Mapping[str, str],
 ) -> dict[str, Any]:
     own = found.get(study.label(row), Found({}, {}))
     whole = next((study.label(r) for r in study.rows if (r.label, r.model) == (study.whole, row.model)), "")
     passages = found[whole].answers if whole in found else {}
     system = row.at(place.scale)
-    curves = _curves(study, row, place) if system else {}
+    is_trained = system and str(training(row, place, place.seeds[0])) not in failed
+    curves = _curves(study, row, place) if is_trained else {}
     return {
         "label": study.label(row),
         "recipe": system.recipe if system else "",

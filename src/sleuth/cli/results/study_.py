@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     jobs = plan(study, place)
     if arguments.dry_run:
         return _print_plan(study, jobs, arguments)
-    return _run(study, place, [] if arguments.page else jobs, arguments)
+    return _run(study, place, jobs, arguments)
 
 
 def _list(studies: Sequence[Study], place: Place, as_json: bool) -> int:
@@ -93,6 +93,7 @@ def _cost(cost: dict[str, Any], rows: int) -> str:
 
 def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace) -> int:
     from sleuth.studies.plan import total
+    from sleuth.studies.record import changed
     from sleuth.studies.run import is_done
     from sleuth.training.forecast import speed
 
@@ -108,6 +109,7 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
             "tokens": sum(job.tokens),
             "hours": hours(job.tokens, job.recipe.scale.model, flops),
             "done": is_done(job),
+            "changed": changed(job, arguments.index),
         }
         for job in jobs
     ]
@@ -123,7 +125,7 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
             line["data"][:60],
             f"{line['tokens'] / 1e6:,.1f} M",
             _hours(line["hours"]),
-            "done" if line["done"] else "",
+            "made with another recipe or index" if line["changed"] else "done" if line["done"] else "",
         ]
         for line in lines
     ]
@@ -160,10 +162,12 @@ def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Na
     from sleuth.storage import write_json
     from sleuth.studies.outcome import outcome
     from sleuth.studies.page import also_published, table, write_study
+    from sleuth.studies.record import all_changed
     from sleuth.studies.run import run_jobs
 
     judge = LLMJudge(arguments.llm_judge) if arguments.llm_judge and "llm_judge" in study.measures else None
-    failed = run_jobs(jobs, arguments.index, warn, judge)
+    index = arguments.index
+    failed = all_changed(jobs, index or None) if arguments.page else run_jobs(jobs, index, warn, judge)
     result = outcome(study, place, failed)
     if "llm_judge" in study.measures and not arguments.llm_judge:
         result["notes"].append("The LLM judge was not asked: --llm-judge.")
