@@ -11,7 +11,7 @@ from sleuth.evaluation.published import printed
 from sleuth.recipes import load_recipe
 from sleuth.studies import STUDIES, all_studies, load_study
 from sleuth.studies.outcome import outcome
-from sleuth.studies.plan import Place, plan
+from sleuth.studies.plan import Place, plan, training_tokens
 from sleuth.studies.study import SCALES, Row, Scale, Study, System
 
 ALL = all_studies()
@@ -134,6 +134,41 @@ def test_studies_share_an_evaluation_only_if_it_is_the_same(scale: Scale, tmp_pa
         for job in plan(study, Place(tmp_path, scale)):
             what = (job.kind, job.recipe, job.weights, job.level, job.evidence)
             assert found.setdefault(job.folder, what) == what, study.name
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_plan_of_the_papers_is_an_upper_bound(scale: Scale, tmp_path: Path):
+    assert all(job.bounded for study in ALL for job in plan(study, Place(tmp_path, scale)))
+
+
+def test_every_question_of_a_public_set_is_charged(tmp_path: Path):
+    jobs = plan(load_study("eval-rar/table-1"), Place(tmp_path, "paper"))
+    direct = {job.dataset: sum(job.tokens) for job in jobs if job.recipe.name == "direct/paper"}
+    sizes = {f.dataset: f.n for f in printed("Eval-RAR", "Table 1") if f.n}
+    assert {name: tokens / direct["bamboogle"] for name, tokens in direct.items()} == {
+        name: n / 125 for name, n in sizes.items()
+    }
+
+
+def test_data_of_unknown_size_have_no_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from sleuth.studies.study import Row, Study, System\n"
+        "ROWS = (Row('a', cpu=System('rag/cpu', ('scale.steps=0', 'scale.eval_questions=0'))),)\n"
+        "STUDY = Study('mine/one', 'Mine', ROWS, {'cpu': {'f': 'jsonl:mine.jsonl', 'g': '5 of jsonl:mine.jsonl'}})\n"
+    )
+    assert main(["study", str(path), "--dry-run", "--tflops", "1", "-o", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "unknown" in shown
+    assert "without 1 on data of unknown size" in shown
+
+
+def test_dev_questions_are_charged_too():
+    recipe = load_recipe("eval-rar/cpu").sized(steps=30, dev_every=20)
+    none, some = (sum(training_tokens(recipe.sized(dev_questions=n))) for n in (0, 5))
+    assert some - none == 5 * 2 * sum(
+        training_tokens(recipe.sized(dev_questions=0, steps=0, warm_start_examples=1))
+    )
 
 
 def test_settings_and_seeds_have_folders_of_their_own(tmp_path: Path):

@@ -92,7 +92,6 @@ def _cost(cost: dict[str, Any], rows: int) -> str:
 
 
 def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace) -> int:
-    from sleuth.studies.plan import total
     from sleuth.studies.record import changed
     from sleuth.studies.run import is_done
     from sleuth.training.forecast import speed
@@ -106,8 +105,8 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
             if job.kind == "train"
             else f"{job.dataset} {job.level or ''}".strip(),
             "model": job.recipe.scale.model,
-            "tokens": sum(job.tokens),
-            "hours": hours(job.tokens, job.recipe.scale.model, flops),
+            "tokens": sum(job.tokens) if job.bounded else None,
+            "hours": hours(job.tokens, job.recipe.scale.model, flops) if job.bounded else None,
             "done": is_done(job),
             "changed": changed(job, arguments.index),
         }
@@ -123,7 +122,7 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
             line["row"],
             line["job"],
             line["data"][:60],
-            f"{line['tokens'] / 1e6:,.1f} M",
+            "unknown" if line["tokens"] is None else f"{line['tokens'] / 1e6:,.1f} M",
             _hours(line["hours"]),
             "made with another recipe or index" if line["changed"] else "done" if line["done"] else "",
         ]
@@ -132,14 +131,21 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
     print_table(
         ["row", "job", "data", "most tokens", "most hours", ""], shown, title=f"{study.name}: {study.title}"
     )
-    known = [line["hours"] for line in left if line["hours"] is not None]
-    tokens = sum(total(jobs)) if len(left) == len(lines) else sum(line["tokens"] for line in left)
-    print(
-        f"left: {len(left)} of {len(lines)} jobs, at most {tokens / 1e6:,.1f} M tokens and {sum(known):,.1f} hours"
-    )
+    print(f"left: {len(left)} of {len(lines)} jobs, {_bound(left)}")
     for label, reason in missing.items():
         print(f"not run: {label}: {reason}")
     return 0
+
+
+def _bound(left: Sequence[dict[str, Any]]) -> str:
+    """The most that is left, as far as it is known."""
+    tokens, known = ([line[n] for line in left if line[n] is not None] for n in ("tokens", "hours"))
+    line = f"at most {sum(tokens) / 1e6:,.1f} M tokens and {sum(known):,.1f} hours"
+    if unsized := len(left) - len(tokens):
+        line += f", without {unsized} on data of unknown size"
+    if untimed := len(tokens) - len(known):
+        line += f"; {untimed} of unknown speed"
+    return line
 
 
 def hours(tokens: Tokens, model: str, flops: float) -> float | None:
