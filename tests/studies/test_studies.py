@@ -10,7 +10,8 @@ from sleuth.errors import ConfigError
 from sleuth.evaluation.published import printed
 from sleuth.recipes import load_recipe
 from sleuth.studies import STUDIES, all_studies, load_study
-from sleuth.studies.plan import Place, plan
+from sleuth.studies.outcome import outcome
+from sleuth.studies.plan import Place, plan, training_tokens
 from sleuth.studies.study import SCALES, Row, Scale, Study, System
 
 ALL = all_studies()
@@ -60,6 +61,36 @@ def test_every_row_has_its_published_figures(study: Study):
         assert found, f"{row.label}: {sorted({(f.method, f.model) for f in own})}"
 
 
+@pytest.mark.parametrize("study", [s for s in ALL if s.source[0]], ids=lambda study: study.name)
+def test_every_published_figure_is_shown_once(study: Study, tmp_path: Path):
+    result = outcome(study, Place(tmp_path, "paper"))
+    for row in result["rows"]:
+        keys = [(f["dataset"], f["measure"]) for f in row["published"]]
+        assert len(set(keys)) == len(keys), row["label"]
+    shown = {str(f) for row in result["rows"] for f in row["published"]}
+    assert len(shown | {str(f) for f in result["also_published"]}) == len(printed(*study.source))
+
+
+def test_the_figures_of_the_test_split_stand_next_to_ours(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    result = outcome(load_study("eviomni/table-3"), Place(tmp_path, "paper"))
+    found = {(f["dataset"], f["measure"]): (f["split"], f["value"]) for f in result["rows"][0]["published"]}
+    assert found == {
+        ("nq", "recall_at_5"): ("test", 0.7407),
+        ("nq", "ndcg_at_5"): ("test", 0.6308),
+        ("triviaqa", "recall_at_5"): ("test", 0.7777),
+        ("triviaqa", "ndcg_at_5"): ("test", 0.7035),
+        ("hotpotqa", "recall_at_5"): ("dev", 0.2845),
+        ("hotpotqa", "ndcg_at_5"): ("dev", 0.2239),
+    }
+    assert {f["split"] for f in result["also_published"]} == {"dev", "train"}
+    assert main(["study", "eviomni/table-3", "--page", "-o", str(tmp_path)]) == 0
+    for printed_by_us in (capsys.readouterr().out, (tmp_path / "eviomni-table-3-cpu.html").read_text()):
+        ours, others = printed_by_us.split("Also published")
+        assert "74.1" in ours
+        assert "78.7" not in ours
+        assert "78.7" in others
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_cpu_studies_use_cpu_recipes_and_paper_studies_those_of_the_paper(scale: str):
     for study in ALL:
@@ -82,6 +113,20 @@ def test_a_plan_trains_once_what_rows_share_and_orders_extractor_before_reader(t
     assert all(job.weights and job.weights.parent.name == "eviomni-reader-cpu" for job in read)
 
 
+def test_one_generator_reads_every_row_of_eviomni_s_table_4(tmp_path: Path):
+    jobs = plan(load_study("eviomni/table-4"), Place(tmp_path, "paper"))
+    assert {j.recipe.name for j in jobs if j.kind == "train"} == {
+        "eviomni/paper",
+        "eviomni/reader",
+        "eviomni/zero",
+    }
+    (compressed,) = [
+        j for j in jobs if j.recipe.name == "eviomni/llmlingua-2" and "1.5B" in j.row and j.dataset == "nq"
+    ]
+    assert compressed.weights
+    assert compressed.weights.parent.name == "eviomni-reader"
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_studies_share_an_evaluation_only_if_it_is_the_same(scale: Scale, tmp_path: Path):
     found: dict[Path, tuple[object, ...]] = {}
@@ -89,6 +134,41 @@ def test_studies_share_an_evaluation_only_if_it_is_the_same(scale: Scale, tmp_pa
         for job in plan(study, Place(tmp_path, scale)):
             what = (job.kind, job.recipe, job.weights, job.level, job.evidence)
             assert found.setdefault(job.folder, what) == what, study.name
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_plan_of_the_papers_is_an_upper_bound(scale: Scale, tmp_path: Path):
+    assert all(job.bounded for study in ALL for job in plan(study, Place(tmp_path, scale)))
+
+
+def test_every_question_of_a_public_set_is_charged(tmp_path: Path):
+    jobs = plan(load_study("eval-rar/table-1"), Place(tmp_path, "paper"))
+    direct = {job.dataset: sum(job.tokens) for job in jobs if job.recipe.name == "direct/paper"}
+    sizes = {f.dataset: f.n for f in printed("Eval-RAR", "Table 1") if f.n}
+    assert {name: tokens / direct["bamboogle"] for name, tokens in direct.items()} == {
+        name: n / 125 for name, n in sizes.items()
+    }
+
+
+def test_data_of_unknown_size_have_no_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from sleuth.studies.study import Row, Study, System\n"
+        "ROWS = (Row('a', cpu=System('rag/cpu', ('scale.steps=0', 'scale.eval_questions=0'))),)\n"
+        "STUDY = Study('mine/one', 'Mine', ROWS, {'cpu': {'f': 'jsonl:mine.jsonl', 'g': '5 of jsonl:mine.jsonl'}})\n"
+    )
+    assert main(["study", str(path), "--dry-run", "--tflops", "1", "-o", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "unknown" in shown
+    assert "without 1 on data of unknown size" in shown
+
+
+def test_dev_questions_are_charged_too():
+    recipe = load_recipe("eval-rar/cpu").sized(steps=30, dev_every=20)
+    none, some = (sum(training_tokens(recipe.sized(dev_questions=n))) for n in (0, 5))
+    assert some - none == 5 * 2 * sum(
+        training_tokens(recipe.sized(dev_questions=0, steps=0, warm_start_examples=1))
+    )
 
 
 def test_settings_and_seeds_have_folders_of_their_own(tmp_path: Path):

@@ -7,11 +7,11 @@ from sleuth.registry import nearest, resolve, user_module
 from sleuth.studies.study import Study
 
 STUDIES = {
-    "eval-rar": "sleuth.studies.eval_rar:STUDIES",
-    "evinote-rag": "sleuth.studies.evinote_rag:STUDIES",
-    "arena": "sleuth.studies.arena:STUDIES",
-    "eviomni": "sleuth.studies.eviomni:STUDIES",
-    "evo-rag": "sleuth.studies.evo_rag:STUDIES",
+    "eval-rar": "sleuth.studies.papers.eval_rar:STUDIES",
+    "evinote-rag": "sleuth.studies.papers.evinote_rag:STUDIES",
+    "arena": "sleuth.studies.papers.arena:STUDIES",
+    "eviomni": "sleuth.studies.papers.eviomni:STUDIES",
+    "evo-rag": "sleuth.studies.papers.evo_rag:STUDIES",
 }
 """Paper → its tables and figures, in the order of the paper."""
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from sleuth.evaluation.published import PublishedFigure, origin_of, printed
 from sleuth.evaluation.result import RESULT, Evaluation, load_evaluation
 from sleuth.evaluation.statistics import Estimate, over_seeds, paired_difference
 from sleuth.storage import read_lines
-from sleuth.studies.plan import Place, answers, training
+from sleuth.studies.compression import RATIOS, WRITTEN, shown_less
+from sleuth.studies.plan import Job, Place, answers, extractions, training
 from sleuth.studies.study import Row, Study
 
 NONE = Estimate(None, None, None, 0)
@@ -21,14 +22,19 @@ Curve = list[tuple[float, float]]
 
 
 def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """The content of the study's JSON file. Figures that do not exist yet have no value."""
-    found = {study.label(row): _evaluations(study, row, place) for row in study.rows if row.at(place.scale)}
+    """The content of the study's JSON file. Figures that do not exist yet, or whose job failed, have no value."""
+    without = failed or {}
+    found = {
+        study.label(row): _found(study, row, place, without) for row in study.rows if row.at(place.scale)
+    }
     figures = published_of(study)
-    rows = [_row(study, row, place, found.get(study.label(row), {}), figures) for row in study.rows]
-    first = next((study.label(row) for row in study.rows if _cells(found.get(study.label(row), {}))), "")
+    shown = {study.label(row): _shown(row, figures) for row in study.rows}
+    rows = [_row(study, row, place, found, shown, without) for row in study.rows]
+    first = next((label for label, cells in found.items() if any(cells.answers.values())), "")
     for row in rows:
-        row["differences"] = _differences(
-            study, found.get(row["label"], {}), found.get(first, {}), row["label"] != first
+        others = row["label"] in found and row["label"] != first
+        row["differences"] = (
+            _differences(study, found[row["label"]], found[first]) if others and first else []
         )
     return {
         "study": study.name,
@@ -40,9 +46,10 @@ def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None)
         "measures": list(study.measures if study.data else ()),
         "rows": rows,
         "compared_with": first,
-        "differs": differs(found, figures),
+        "also_published": [_plain(f) for f in figures if not any(f in own for own in shown.values())],
+        "differs": differs(found, [f for own in shown.values() for f in own]),
         "overlap": _overlap(study, found),
-        "failed": dict(failed or {}),
+        "failed": dict(without),
         "notes": list(study.notes),
     }
 
@@ -51,32 +58,71 @@ Cells = dict[tuple[str, int], list[Evaluation]]
 """(data set, noise) → the evaluations of all seeds that exist."""
 
 
-def _evaluations(study: Study, row: Row, place: Place) -> Cells:
+class Found(NamedTuple):
+    """Evaluations of one row: those that answer, and those that write the evidence, often the same."""
+
+    answers: Cells
+    evidence: Cells
+
+    def of(self, measure: str) -> Cells:
+        """The evaluations that have a figure."""
+        return self.evidence if measure in WRITTEN else self.answers
+
+
+def _found(study: Study, row: Row, place: Place, failed: Mapping[str, str]) -> Found:
+    return Found(*(_evaluations(jobs(study, row, place), failed) for jobs in (answers, extractions)))
+
+
+def _evaluations(jobs: Sequence[Job], failed: Mapping[str, str]) -> Cells:
     found: Cells = {}
-    for job in answers(study, row, place):
-        done = (job.folder / RESULT).is_file()
+    for job in jobs:
+        done = (job.folder / RESULT).is_file() and str(job.folder) not in failed
         found.setdefault((job.dataset, job.level), []).extend([load_evaluation(job.folder)] if done else [])
     return found
 
 
-def _cells(cells: Cells) -> bool:
-    return any(cells.values())
+def _shown(row: Row, figures: Sequence[PublishedFigure]) -> list[PublishedFigure]:
+    """The row's published figures, one for each data set and measure: of the test split, else of dev.
+
+    These are the splits that a study's data are of (`data.TEST`); figures of others would stand next to ours as equals.
+    """
+    method = row.published or row.label
+    own = [f for f in figures if f.method == method and row.model in ("", f.model)]
+    test_last = sorted(own, key=lambda f: {"test": 2, "train": 0}.get(f.split, 1))
+    return list({(f.dataset, f.metric): f for f in test_last}.values())
+
+
+def _plain(f: PublishedFigure) -> dict[str, Any]:
+    where = {"method": f.method, "model": f.model, "dataset": f.dataset, "split": f.split}
+    return where | {"measure": f.metric, "value": f.value}
 
 
 def _row(
-    study: Study, row: Row, place: Place, cells: Cells, printed: Sequence[PublishedFigure]
+    study: Study,
+    row: Row,
+    place: Place,
+    found: Mapping[str, Found],
+    shown: Mapping[str, Sequence[PublishedFigure]],
+    failed: Mapping[str, str],
 ) -> dict[str, Any]:
-    wanted = (row.published or row.label, row.model)
-    own = [f for f in printed if f.method == wanted[0] and wanted[1] in ("", f.model)]
+    own = found.get(study.label(row), Found({}, {}))
+    whole = next((study.label(r) for r in study.rows if (r.label, r.model) == (study.whole, row.model)), "")
+    passages = found[whole].answers if whole in found else {}
     system = row.at(place.scale)
-    curves = _curves(study, row, place) if system else {}
+    is_trained = system and str(training(row, place, place.seeds[0])) not in failed
+    curves = _curves(study, row, place) if is_trained else {}
     return {
         "label": study.label(row),
         "recipe": system.recipe if system else "",
         "missing": row.missing(place.scale),
         "figures": [
-            {"dataset": dataset, "noise": level, "measure": measure, **figure(evaluations, measure)}
-            for (dataset, level), evaluations in cells.items()
+            {
+                "dataset": key[0],
+                "noise": key[1],
+                "measure": measure,
+                **figure(own.of(measure)[key], measure, passages.get(key, ())),
+            }
+            for key in own.answers
             for measure in study.measures
         ],
         "last": {
@@ -84,32 +130,37 @@ def _row(
             for name, c in curves.items()
             if name in study.last
         },
-        "spread": _spread(cells, study.measures) if study.spread else [],
+        "spread": _spread(own, study.measures) if study.spread else [],
         "curves": {name: curve for name, curve in curves.items() if name in study.curves},
-        "published": [
-            {"dataset": f.dataset, "measure": f.metric, "value": f.value, "model": f.model} for f in own
-        ],
+        "published": [_plain(f) for f in shown[study.label(row)]],
     }
 
 
-def _spread(cells: Cells, measures: Sequence[str]) -> list[dict[str, Any]]:
+def _spread(own: Found, measures: Sequence[str]) -> list[dict[str, Any]]:
     """The values of every question, first seed only."""
     return [
         {"dataset": key[0], "measure": measure, "values": [v for v in column if v is not None]}
-        for key, evaluations in cells.items()
         for measure in measures
+        for key, evaluations in own.of(measure).items()
         if not key[1]
         for column in [_column(each, measure) for each in evaluations[:1]]
     ]
 
 
-def figure(evaluations: Sequence[Evaluation], measure: str) -> dict[str, Any]:
-    """One figure over all seeds: value, interval and n, and the value of each seed if there are several."""
+def figure(
+    evaluations: Sequence[Evaluation], measure: str, passages: Sequence[Evaluation] = ()
+) -> dict[str, Any]:
+    """One figure over all seeds: value, interval and n, and the value of each seed if there are several.
+
+    A compression ratio without written evidence is that of the passages shown, against `passages`.
+    """
     if not evaluations:
         return asdict(NONE)
     if measure == "latency":
         return asdict(Estimate(fmean(e.seconds / e.n for e in evaluations), None, None, evaluations[0].n))
     own = [evaluation.metrics.get(measure, NONE) for evaluation in evaluations]
+    if measure in RATIOS and passages and all(estimate.value is None for estimate in own):
+        own = shown_less(passages, evaluations, measure)
     if len(evaluations) == 1:
         return asdict(own[0])
     columns = [_column(evaluation, measure) for evaluation in evaluations]
@@ -125,12 +176,14 @@ def _column(evaluation: Evaluation, measure: str) -> list[float | None]:
     return [r.metrics.get(measure) for r in sorted(evaluation.records(), key=lambda r: r.key)]
 
 
-def _differences(study: Study, own: Cells, first: Cells, is_other: bool) -> list[dict[str, Any]]:
+def _differences(study: Study, own: Found, first: Found) -> list[dict[str, Any]]:
     """Each figure minus the first row's, question by question, first seeds only."""
     found = []
-    for key, evaluations in own.items():
-        base = first.get(key, [])
-        for measure in study.measures if is_other and evaluations and base else ():
+    for key in own.answers:
+        for measure in study.measures:
+            base, evaluations = first.of(measure).get(key, []), own.of(measure)[key]
+            if not (base and evaluations):
+                continue
             one, two = (_column(each[0], measure) for each in (base, evaluations))
             if len(one) == len(two) and any(value is not None for value in one):
                 difference = paired_difference(one, two)
@@ -168,13 +221,13 @@ def published_of(study: Study) -> list[PublishedFigure]:
     return printed(*study.source) if study.source[0] else []
 
 
-def differs(found: Mapping[str, Cells], printed: Sequence[PublishedFigure]) -> list[dict[str, str]]:
+def differs(found: Mapping[str, Found], printed: Sequence[PublishedFigure]) -> list[dict[str, str]]:
     """Model, questions, normaliser, decoding and retriever, ours and theirs, where both are known and differ."""
     if not printed:
         return []
     ours: dict[str, dict[str, None]] = {}
     for cells in found.values():
-        for (dataset, _), evaluations in cells.items():
+        for (dataset, _), evaluations in cells.answers.items():
             for evaluation in evaluations[:1]:
                 name = str(evaluation.records()[0].dataset) if evaluation.n else dataset
                 values = origin_of(evaluation, name, evaluation.n) | {"model": _model(evaluation)}
@@ -204,9 +257,9 @@ def _model(evaluation: Evaluation) -> str:
     return f"{load_recipe(str(recipe.parent)).scale.model}, trained"
 
 
-def _overlap(study: Study, found: Mapping[str, Cells]) -> list[dict[str, Any]]:
+def _overlap(study: Study, found: Mapping[str, Found]) -> list[dict[str, Any]]:
     """Shares of questions that both, one or neither of two rows get right (EviOmni, Figure 2)."""
-    one, two = (found.get(label, {}) for label in study.overlap)
+    one, two = (found[label].of(study.measures[0]) if label in found else {} for label in study.overlap)
     shares = []
     for key, evaluations in one.items():
         if not evaluations or not two.get(key):

@@ -28,6 +28,7 @@ def write_study(path: Path, result: Mapping[str, Any]) -> None:
         about=f"{result['scale']} scale · seeds {seeds} · intervals are 95 %{settings}",
         notes=[*result["notes"], *missing, *(f"FAILED: {line}" for line in failed)],
         table=table(result),
+        also_published=also_published(result),
         differences=_differences(result),
         differs=_differs(result),
         overlap=_overlap(result),
@@ -54,6 +55,23 @@ def table(result: Mapping[str, Any]) -> Grid | None:
         rows.append((row["label"], *cells))
     published = [f"published: {data} {figure_label(m)}" for data, m in printed]
     return Grid("Ours and published", ("row", *heads, *last, *published), tuple(rows), words=1)
+
+
+def also_published(result: Mapping[str, Any]) -> Grid | None:
+    """Figures of the same published table that stand next to none of ours: other splits, other systems."""
+    rows = tuple(
+        (
+            f["method"],
+            f["model"],
+            f["dataset"],
+            f["split"],
+            figure_label(f["measure"]),
+            number(f["value"], f["measure"]),
+        )
+        for f in result["also_published"]
+    )
+    heads = ("row", "model", "data", "split", "figure", "published")
+    return Grid("Also published", heads, rows, words=5) if rows else None
 
 
 def _key(f: Mapping[str, Any]) -> tuple[str, int, str]:

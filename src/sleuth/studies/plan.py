@@ -14,11 +14,12 @@ from typing import Literal, NamedTuple
 from sleuth.datasets import split_spec
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
+from sleuth.studies.papers.data import size_of
 from sleuth.studies.study import Row, Scale, Study, System
 from sleuth.text import digest
 
 UNKNOWN_QUESTIONS = 1000
-"""Questions assumed of a source that does not give their number, for the forecast."""
+"""Questions of a source that does not give their number, to order the jobs; their tokens are called unknown."""
 
 
 class Tokens(NamedTuple):
@@ -50,6 +51,8 @@ class Job:
     evidence: Path | None = None
     """Evaluation folder of the extractor, for a reader."""
     seed: int = 0
+    bounded: bool = True
+    """Whether `tokens` are an upper bound: False if the number of questions is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,11 @@ def answers(study: Study, row: Row, place: Place) -> list[Job]:
     jobs = [job for job in _row_jobs(study, row, place) if job.kind == "evaluate"]
     system = row.at(place.scale)
     return [job for job in jobs if job.evidence] if system and system.reader else jobs
+
+
+def extractions(study: Study, row: Row, place: Place) -> list[Job]:
+    """The evaluations that write the row's evidence: those of its extractor, if a reader reads it."""
+    return [job for job in _row_jobs(study, row, place) if job.kind == "evaluate" and not job.evidence]
 
 
 def training(row: Row, place: Place, seed: int) -> Path:
@@ -146,17 +154,23 @@ def _evaluation(
     # Two studies may give one name to different data.
     data = f"{dataset}-{digest(recipe.scale.eval_data, 3).hex()}"
     folder = base / "studies" / f"{recipe.name.partition('/')[2]}-{data}{noise}"
-    tokens = Tokens(_questions(recipe) * _longest(recipe), 0)
-    return Job("evaluate", label, recipe, folder, tokens, weights, dataset, level, seed=seed)
+    questions = _questions(recipe)
+    tokens = Tokens((questions or UNKNOWN_QUESTIONS) * _longest(recipe), 0)
+    bounded = questions is not None
+    return Job("evaluate", label, recipe, folder, tokens, weights, dataset, level, None, seed, bounded)
 
 
 def training_tokens(recipe: Recipe) -> Tokens:
-    """Most tokens that training reads and writes: the recipe's limits, as in the forecast of `sleuth train`."""
+    """Most tokens that training reads and writes, dev questions included: by the recipe's limits."""
     scale, algorithm = recipe.scale, recipe.algorithm
     samples = algorithm.rollouts_per_question(scale.max_steps)
     rollouts = scale.steps * scale.batch * samples * _longest(recipe)
     warm_start = scale.warm_start_examples * scale.warm_start_epochs * _longest(recipe)
-    return Tokens(rollouts * (1 + algorithm.needs_reference), warm_start + rollouts * algorithm.num_updates)
+    checks = -(-scale.steps // scale.dev_every) or scale.warm_start_epochs
+    dev = scale.dev_questions * checks * _longest(recipe)
+    return Tokens(
+        rollouts * (1 + algorithm.needs_reference) + dev, warm_start + rollouts * algorithm.num_updates
+    )
 
 
 def _longest(recipe: Recipe) -> int:
@@ -165,10 +179,14 @@ def _longest(recipe: Recipe) -> int:
     return min(scale.max_context, (scale.max_steps + 1) * turn)
 
 
-def _questions(recipe: Recipe) -> int:
-    """Number of evaluation questions, as far as the spec and the recipe give it."""
-    counts = [part.size or UNKNOWN_QUESTIONS for part in split_spec(recipe.scale.eval_data)]
-    return min(sum(counts), recipe.scale.eval_questions or sum(counts))
+def _questions(recipe: Recipe) -> int | None:
+    """Most evaluation questions; None if neither the spec nor the recipe gives their number."""
+    counts = [part.size or size_of(part.source) for part in split_spec(recipe.scale.eval_data)]
+    known = [count for count in counts if count is not None]
+    limit = recipe.scale.eval_questions
+    if len(known) < len(counts):
+        return limit or None
+    return min(sum(known), limit or sum(known))
 
 
 def total(jobs: Sequence[Job]) -> Tokens:

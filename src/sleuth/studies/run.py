@@ -1,4 +1,7 @@
-"""Run: the jobs of a plan that are missing. A job that was interrupted is continued, a finished one is only read."""
+"""Run: the jobs of a plan that are missing. A job that was interrupted is continued, a finished one is only read.
+
+A folder that was made with another recipe or index is neither: its job fails.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from sleuth.retrievers.perturbed.noisy import Noisy
 from sleuth.robustness import noise_pool
 from sleuth.storage import write_json
 from sleuth.studies.plan import Job
+from sleuth.studies.record import changed, claim
 
 DONE = "trained.json"
 """Written into a run folder when its training is complete."""
@@ -40,12 +44,15 @@ def run_jobs(jobs: Sequence[Job], index: str, say: Say, judge: LLMJudge | None =
         needed = [folder for folder in (job.weights, job.evidence) if folder is not None]
         if blocked := [folder for folder in needed if str(folder) in failed]:
             failed[str(job.folder)] = f"needs {blocked[0]}, which failed"
-        elif is_done(job) and not judge:
-            say(f"{what}: done before")
         else:
-            say(what)
             try:
-                _run(job, index, say, judge)
+                if reason := changed(job, index):
+                    raise ConfigError(reason)
+                if is_done(job) and not judge:
+                    say(f"{what}: done before")
+                else:
+                    say(what)
+                    _run(job, index, say, judge)
             except SleuthError as error:
                 failed[str(job.folder)] = str(error)
                 say(f"{what}: {error}")
@@ -56,6 +63,8 @@ def run_jobs(jobs: Sequence[Job], index: str, say: Say, judge: LLMJudge | None =
 
 
 def _run(job: Job, index: str, say: Say, judge: LLMJudge | None) -> None:
+    if not is_done(job):
+        claim(job, index)
     if job.kind == "train":
         if not is_done(job):
             summary = Experiment(job.recipe, job.folder, index=index, say=say).run(evaluate=False)

@@ -75,6 +75,8 @@ class Study(Checked):
     """Training figures to draw, a line for each row."""
     last: tuple[str, ...] = ()
     """Training figures whose mean over the last third of the steps is a column."""
+    whole: str = ""
+    """Label of the row that is shown whole passages; rows that write no evidence are compressions of these."""
     overlap: tuple[str, str] = ("", "")
     """Two figures of 0 and 1 whose joint shares are counted (EviOmni, Figure 2)."""
     spread: bool = False

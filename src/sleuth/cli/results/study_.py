@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     jobs = plan(study, place)
     if arguments.dry_run:
         return _print_plan(study, jobs, arguments)
-    return _run(study, place, [] if arguments.page else jobs, arguments)
+    return _run(study, place, jobs, arguments)
 
 
 def _list(studies: Sequence[Study], place: Place, as_json: bool) -> int:
@@ -92,7 +92,7 @@ def _cost(cost: dict[str, Any], rows: int) -> str:
 
 
 def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace) -> int:
-    from sleuth.studies.plan import total
+    from sleuth.studies.record import changed
     from sleuth.studies.run import is_done
     from sleuth.training.forecast import speed
 
@@ -105,9 +105,10 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
             if job.kind == "train"
             else f"{job.dataset} {job.level or ''}".strip(),
             "model": job.recipe.scale.model,
-            "tokens": sum(job.tokens),
-            "hours": hours(job.tokens, job.recipe.scale.model, flops),
+            "tokens": sum(job.tokens) if job.bounded else None,
+            "hours": hours(job.tokens, job.recipe.scale.model, flops) if job.bounded else None,
             "done": is_done(job),
+            "changed": changed(job, arguments.index),
         }
         for job in jobs
     ]
@@ -121,23 +122,30 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
             line["row"],
             line["job"],
             line["data"][:60],
-            f"{line['tokens'] / 1e6:,.1f} M",
+            "unknown" if line["tokens"] is None else f"{line['tokens'] / 1e6:,.1f} M",
             _hours(line["hours"]),
-            "done" if line["done"] else "",
+            "made with another recipe or index" if line["changed"] else "done" if line["done"] else "",
         ]
         for line in lines
     ]
     print_table(
         ["row", "job", "data", "most tokens", "most hours", ""], shown, title=f"{study.name}: {study.title}"
     )
-    known = [line["hours"] for line in left if line["hours"] is not None]
-    tokens = sum(total(jobs)) if len(left) == len(lines) else sum(line["tokens"] for line in left)
-    print(
-        f"left: {len(left)} of {len(lines)} jobs, at most {tokens / 1e6:,.1f} M tokens and {sum(known):,.1f} hours"
-    )
+    print(f"left: {len(left)} of {len(lines)} jobs, {_bound(left)}")
     for label, reason in missing.items():
         print(f"not run: {label}: {reason}")
     return 0
+
+
+def _bound(left: Sequence[dict[str, Any]]) -> str:
+    """The most that is left, as far as it is known."""
+    tokens, known = ([line[n] for line in left if line[n] is not None] for n in ("tokens", "hours"))
+    line = f"at most {sum(tokens) / 1e6:,.1f} M tokens and {sum(known):,.1f} hours"
+    if unsized := len(left) - len(tokens):
+        line += f", without {unsized} on data of unknown size"
+    if untimed := len(tokens) - len(known):
+        line += f"; {untimed} of unknown speed"
+    return line
 
 
 def hours(tokens: Tokens, model: str, flops: float) -> float | None:
@@ -159,11 +167,13 @@ def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Na
     from sleuth.judges.llm import LLMJudge
     from sleuth.storage import write_json
     from sleuth.studies.outcome import outcome
-    from sleuth.studies.page import table, write_study
+    from sleuth.studies.page import also_published, table, write_study
+    from sleuth.studies.record import all_changed
     from sleuth.studies.run import run_jobs
 
     judge = LLMJudge(arguments.llm_judge) if arguments.llm_judge and "llm_judge" in study.measures else None
-    failed = run_jobs(jobs, arguments.index, warn, judge)
+    index = arguments.index
+    failed = all_changed(jobs, index or None) if arguments.page else run_jobs(jobs, index, warn, judge)
     result = outcome(study, place, failed)
     if "llm_judge" in study.measures and not arguments.llm_judge:
         result["notes"].append("The LLM judge was not asked: --llm-judge.")
@@ -173,7 +183,7 @@ def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Na
     if arguments.json:
         print_json(result)
     else:
-        if (grid := table(result)) is not None:
-            print_table(grid.headers, grid.rows, title=study.title)
+        for grid in filter(None, (table(result), also_published(result))):
+            print_table(grid.headers, grid.rows, title=grid.title)
         print(f"page: {path}")
     return 1 if failed else 0

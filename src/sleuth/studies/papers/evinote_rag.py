@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from sleuth.studies import data
-from sleuth.studies.eval_rar import CASES, DRAWING
+from sleuth.studies.papers import data
+from sleuth.studies.papers.eval_rar import CASES, DRAWING
 from sleuth.studies.study import Row, Study, System
 
 # §4.1: 500 questions of each data set, all 125 of Bamboogle.

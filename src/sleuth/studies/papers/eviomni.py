@@ -1,8 +1,8 @@
 """Tables and figures of EviOmni."""
 
-from sleuth.studies import data
-from sleuth.studies.arena import PROMPT
-from sleuth.studies.eval_rar import CASES, COUNTS, DRAWING
+from sleuth.studies.papers import data
+from sleuth.studies.papers.arena import PROMPT
+from sleuth.studies.papers.eval_rar import CASES, COUNTS, DRAWING
 from sleuth.studies.study import Row, Study, System
 
 THREE = data.of("nq", "triviaqa", "hotpotqa", cpu=data.CPU_GIVEN)
@@ -40,7 +40,8 @@ def _sized(model: str) -> tuple[Row, ...]:
             System("eviomni/reader-cpu") if is_small else None,
             model=model,
         ),
-        Row("LLMLingua-2", System("eviomni/llmlingua-2", settings), model=model),
+        # Full's reader is shown the compressed passages: §4.1 has one generator for all rows but Zero.
+        Row("LLMLingua-2", System("eviomni/reader", settings, "eviomni/llmlingua-2"), model=model),
         *(Row(name, model=model, lacks=why) for name, why in _REFINERS.items()),
         Row("CoT", System("eviomni/cot", settings, "", *_READ), model=model),
         Row("EviOmni", _pipeline("eviomni/paper", settings), EVIOMNI_CPU if is_small else None, model=model),
@@ -108,7 +109,13 @@ STUDIES = (
         notes=("Measured on what the reader of Table 4 is shown.",),
     ),
     Study(
-        "eviomni/table-4", "Main results", _sized(_1_5B) + _sized(_7B), THREE, _ALL, ("EviOmni", "Table 4")
+        "eviomni/table-4",
+        "Main results",
+        _sized(_1_5B) + _sized(_7B),
+        THREE,
+        _ALL,
+        ("EviOmni", "Table 4"),
+        whole="Full",
     ),
     Study(
         "eviomni/figure-5",

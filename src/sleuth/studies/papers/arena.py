@@ -1,7 +1,7 @@
 """Tables and figures of ARENA."""
 
-from sleuth.studies import data
-from sleuth.studies.eval_rar import CASES, COUNTS, DRAWING
+from sleuth.studies.papers import data
+from sleuth.studies.papers.eval_rar import CASES, COUNTS, DRAWING
 from sleuth.studies.study import Row, Study, System
 
 THREE = data.of("hotpotqa", "2wiki", "musique", sample=500, cpu=data.CPU_GIVEN)

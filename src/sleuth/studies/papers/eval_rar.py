@@ -1,6 +1,6 @@
 """Tables and figures of Eval-RAR."""
 
-from sleuth.studies import data
+from sleuth.studies.papers import data
 from sleuth.studies.study import Row, Study, System
 
 SEVEN = data.of(*data.TEST)

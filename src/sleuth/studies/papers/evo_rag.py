@@ -1,8 +1,8 @@
 """Tables and figures of EVO-RAG."""
 
 from sleuth.recipes.evo_rag.curriculum import PARTS
-from sleuth.studies import data
-from sleuth.studies.eval_rar import CASES, COUNTS, DRAWING
+from sleuth.studies.papers import data
+from sleuth.studies.papers.eval_rar import CASES, COUNTS, DRAWING
 from sleuth.studies.study import Row, Study, System
 
 FOUR = data.of("hotpotqa", "2wiki", "musique", "bamboogle")
