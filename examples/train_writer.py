@@ -72,8 +72,8 @@ def main(folder: str, model: str, *specs: str) -> None:
             shown.append(Trajectory(Question("", prompt, (reply,)), segments, ending="answered"))
     with RunLog(Path(folder)) as log:
         log.say(f"{len(shown)} lessons from {len(questions)} questions")
-        warm_start(policy, shown, scale, log)
-    policy.save(Path(folder) / "model")
+        if warm_start(policy, shown, scale, log).stopped == "done":
+            policy.save(Path(folder) / "model")
 
 
 if __name__ == "__main__":
