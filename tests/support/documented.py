@@ -1,0 +1,207 @@
+"""World of the documented commands: a folder with every file that they name, a tiny model, servers at their addresses."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sleuth.cli import main
+from sleuth.service.store import Feedback, Store
+from support.pages import ROOT
+from support.runs import GOLD, episode
+from support.towns import CITIES, questions, write_towns
+
+SECONDS = 180
+"""Longest time that a command may take as a process."""
+_ENDPOINT = re.compile(r"openai:https?://[^#]+#[\w./:-]+")
+_RETRIEVER = re.compile(r"http://(?:host|search|HOST):(?:8000|PORT)")
+_SERVERS = ("serve", "serve-retriever", "show")
+_TRAINED = (
+    "scale.steps=1",
+    "scale.warm_start_examples=2",
+    "scale.candidates=0",
+    "scale.dev_questions=0",
+    "scale.batch=1",
+)
+_SHORT = (
+    "scale.max_new_tokens=8",
+    "scale.max_context=1000",
+    "scale.max_passage_tokens=64",
+    "scale.max_steps=2",
+)
+_TEXT = "The town lies on a river, and many travellers write home about its old bridge, its market and its quiet inns."
+
+SEGMENTS = {
+    "question": "Who is the mayor of Arlen?",
+    "answers": ["Arlenson"],
+    "passages": [{"id": "p0", "title": "Arlen", "text": "The mayor of Arlen is Mr Arlenson."}],
+    "gold_ids": ["p0"],
+    "entailment": 0.9,
+    "segments": [{"by": "model", "text": "<evaluate>Mr Arlenson.</evaluate><answer>Arlenson</answer>"}],
+}
+PREDICTION = {"prediction": "Arlenson", "answers": ["Arlenson"], "dataset": "hotpotqa"}
+HOTPOT = {
+    "_id": "h1",
+    "question": "Who is the mayor of the town by the old bridge?",
+    "answer": "Arlenson",
+    "type": "bridge",
+    "context": [
+        ["Bridge", ["The old bridge is in Arlen."]],
+        ["Arlen", ["Its mayor is Mr Arlenson."]],
+        ["Brill", [_TEXT]],
+    ],
+    "supporting_facts": [["Bridge", 0], ["Arlen", 0]],
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """One folder, the model that stands in for all others, and the addresses of the servers that run."""
+
+    folder: Path
+    model: str
+    endpoint: str
+    retriever: str
+
+    def adapted(self, words: Sequence[str]) -> list[str]:
+        """A command with its models, addresses and sizes replaced by those at hand."""
+        words = [_ENDPOINT.sub(self.endpoint, word) for word in words]
+        words = [_RETRIEVER.sub(self.retriever, word) for word in words]
+        verb = words[0]
+        if verb != "search":  # elsewhere "…" is further options, there it is the query
+            words = [word for word in words if word != "…"]
+        for name, value in (("MODEL", self.model), ("RUN", "runs/mine"), ("/shared/", "shared/")):
+            words = [word.replace(name, value) if word.startswith(name) else word for word in words]
+        settings: list[str] = []
+        if verb in ("train", "eval", "demonstrate", "ask", "chat") or (
+            verb == "serve" and "--recipe" not in words
+        ):
+            settings += _SHORT
+        if verb in ("train", "eval"):
+            settings += [*_TRAINED, "scale.eval_questions=2"]
+        has_model = {"--model", "--run", "runs/mine", "runs/docs", "theirs"} & set(words)
+        if verb in ("ask", "chat", "serve", "synth") and not has_model:
+            words += ["--model", self.model]
+        elif verb in ("train", "eval") and not has_model:
+            settings.append(f"scale.model={self.model}")
+        if verb == "synth":
+            words[words.index("--count") + 1] = "1"
+        return words + [each for setting in settings for each in ("--set", setting)]
+
+    def run(self, words: Sequence[str]) -> None:
+        """Run a command to its end, a server until it answers; assert its exit code."""
+        if words[0] == "torchrun":
+            command = [sys.executable, "-m", "torch.distributed.run", *words[1 : words.index("sleuth") + 1]]
+            self._process([*command, *self.adapted(words[words.index("sleuth") + 1 :])])
+        elif words[0] == "python":
+            self._process([sys.executable, *words[1:]])
+        elif words[1] in _SERVERS and "--html" not in words:
+            self._serve(self.adapted(words[1:]))
+        else:
+            errors = io.StringIO()
+            with redirect_stdout(io.StringIO()), redirect_stderr(errors):
+                code = main(self.adapted(words[1:]))
+            assert code == 0, errors.getvalue()[-2000:]
+
+    def _process(self, command: Sequence[str]) -> None:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+
+    def _serve(self, words: list[str]) -> None:
+        if "--mcp" in words:  # over standard input, which ends here
+            self._process([sys.executable, "-m", "sleuth", *words])
+            return
+        with started(self.folder, *words):
+            pass
+
+
+@contextmanager
+def started(folder: Path, *words: str) -> Iterator[str]:
+    """The address of a `sleuth` server, a process of its own, while it runs; it must end well on a signal."""
+    words = tuple(word for i, word in enumerate(words) if "--port" not in words[max(0, i - 1) : i + 1])
+    command = [sys.executable, "-m", "sleuth", *words, "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=_environment()
+    ) as process:
+        watch = threading.Timer(SECONDS, process.kill)
+        watch.start()
+        try:
+            assert process.stdout
+            line = process.stdout.readline()
+            assert " at http" in line, process.communicate()[1][-2000:]
+            yield line.split(" at ", 1)[1].split()[0].removesuffix("/retrieve")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) in (0, -signal.SIGTERM)
+        finally:
+            watch.cancel()
+            process.kill()
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1", "SLEUTH_TOKEN": "secret"}
+
+
+def write_folder(folder: Path, model: Path) -> None:
+    """Everything that the pages name and do not make themselves; the present folder must be `folder`."""
+    rows = [_lines(question) for question in questions()]
+    files = dict.fromkeys(("train", "dev", "judged"), rows)
+    write_towns(
+        folder,
+        **files,
+        rows=[SEGMENTS],
+        transcripts=[SEGMENTS],
+        predictions=[PREDICTION],
+        more=[_passage("p17")],
+    )
+    for name in ("my-folder", "docs", "notes", "reports"):
+        (folder / name).mkdir()
+        for city in CITIES:
+            (folder / name / f"{city}.md").write_text(
+                f"# {city}\n\nThe mayor of {city} is Mr {city}son. {_TEXT}\n"
+            )
+    shutil.copy(folder / "corpus.jsonl", folder / "reports" / "towns.jsonl")
+    for name in ("idx", "my-index", "wiki", "wikipedia", "INDEX", "indexes/mine", "indexes/wiki"):
+        shutil.copytree(folder / "index", folder / name)
+    for name in ("train", "dev", "hotpot_dev_distractor_v1"):
+        (folder / f"{name}.json").write_text(json.dumps([HOTPOT]))
+    shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "examples" / "own_recipe.py", folder / "my_recipe.py")
+    world = World(folder, str(model), "", "")
+    data = ["--set", "scale.train_data=jsonl:train.jsonl", "--set", "scale.eval_data=jsonl:dev.jsonl"]
+    world.run(["sleuth", "train", "rag/cpu", *data, "--index", "idx", "-o", "runs/mine"])
+    for name in ("other", "demo", "base-eval", "docs"):
+        shutil.copytree(folder / "runs" / "mine", folder / "runs" / name)
+    store = Store(folder / "served")
+    store.add("a", "rag", episode(GOLD, "Ann Bell", 1.0))
+    store.judge(Feedback("a", "up"))
+    store.close()
+
+
+def _lines(question: dict[str, Any]) -> dict[str, Any]:
+    """A question with its passage, for readers that bring their own."""
+    passages = [_passage(name) for name in question["gold_ids"]]
+    return question | {"passages": passages, "answer": question["answers"]}
+
+
+def _passage(name: str) -> dict[str, str]:
+    return {"id": name, "title": f"Town {name}", "text": _TEXT}
