@@ -15,6 +15,20 @@ from support.pages import PAGES, ROOT, commands
 NOT_RUN = {
     "make demo": "takes twenty minutes; tests/smoke runs the demo with a tiny model",
     "make test": "runs this test",
+    "python -m vllm.entrypoints": "needs vLLM; tests/engines/test_vllm_server.py starts one (make test-vllm)",
+    "sleuth train search-r1/cpu --set scale.engine=vllm": "needs that server; the same tests train on it",
+    "python benchmarks/gpu.py": "takes ten minutes on a GPU; tests/gpu and tests/smoke run its parts",
+    "python -m pytest -m gpu": "is part of make test",
+    "torchrun --standalone --nproc_per_node 8": "needs eight GPUs; the command for four processes is run",
+    "sleuth eval /shared/search-r1": "needs a checkpoint of verl; tests/integrations convert one",
+    "sleuth study eval-rar/table-2 --scale cpu": "trains for hours; tests/studies run one with a tiny model",
+    "sleuth study arena": "trains for hours or days; tests/studies run one with a tiny model",
+    "sleuth ask Who discovered radium? --recipe search-r1/cpu": "needs Qdrant; tests/retrievers run its client",
+    "sleuth search http://localhost:6333": "needs Qdrant; tests/retrievers run its client",
+    "sleuth serve-retriever http://localhost:9200": "needs OpenSearch; tests/retrievers run its client",
+    "sleuth search my-index … --rerank BAAI": "downloads a model; tests/encoders run a cross-encoder",
+    "sleuth train search-r1/cpu --set retriever=rerank": "needs the model of the next command",
+    "python examples/train_reranker.py": "is run by tests/smoke/test_examples.py",
 }
 """Beginning of a command → why it is not run here."""
 

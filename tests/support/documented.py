@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from sleuth.cli import main
+from sleuth.engines.base import Request
+from sleuth.engines.scripted import ScriptedEngine
 from sleuth.service.store import Feedback, Store
 from support.pages import ROOT
 from support.runs import GOLD, episode
@@ -27,13 +31,15 @@ SECONDS = 180
 """Longest time that a command may take as a process."""
 _ENDPOINT = re.compile(r"openai:https?://[^#]+#[\w./:-]+")
 _RETRIEVER = re.compile(r"http://(?:host|search|HOST):(?:8000|PORT)")
+_OPENING = ("ask", "chat", "serve", "synth", "eval", "demonstrate")
+"""Verbs that open a model, which the command may name."""
 _SERVERS = ("serve", "serve-retriever", "show")
 _TRAINED = (
     "scale.steps=1",
-    "scale.warm_start_examples=2",
+    "scale.warm_start_examples=0",
     "scale.candidates=0",
     "scale.dev_questions=0",
-    "scale.batch=1",
+    "scale.batch=4",
 )
 _SHORT = (
     "scale.max_new_tokens=8",
@@ -65,6 +71,9 @@ HOTPOT = {
     "supporting_facts": [["Bridge", 0], ["Arlen", 0]],
 }
 
+RUNS = ("runs/mine", "runs/docs", "theirs")
+"""Folders with models of their own."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -78,26 +87,38 @@ class World:
     def adapted(self, words: Sequence[str]) -> list[str]:
         """A command with its models, addresses and sizes replaced by those at hand."""
         words = [_ENDPOINT.sub(self.endpoint, word) for word in words]
-        words = [_RETRIEVER.sub(self.retriever, word) for word in words]
+        words = [re.sub(r"^\d+ of ", "2 of ", _RETRIEVER.sub(self.retriever, word)) for word in words]
         verb = words[0]
+        if verb == "eval" and "--data" not in words:  # what a recipe names may be on a hub
+            words += ["--data", "jsonl:dev.jsonl"]
         if verb != "search":  # elsewhere "…" is further options, there it is the query
             words = [word for word in words if word != "…"]
         for name, value in (("MODEL", self.model), ("RUN", "runs/mine"), ("/shared/", "shared/")):
             words = [word.replace(name, value) if word.startswith(name) else word for word in words]
         settings: list[str] = []
-        if verb in ("train", "eval", "demonstrate", "ask", "chat") or (
+        if verb in ("train", "eval", "ask", "chat") or (
             verb == "serve" and "--recipe" not in words
         ):
             settings += _SHORT
         if verb in ("train", "eval"):
             settings += [*_TRAINED, "scale.eval_questions=2"]
-        has_model = {"--model", "--run", "runs/mine", "runs/docs", "theirs"} & set(words)
-        if verb in ("ask", "chat", "serve", "synth") and not has_model:
-            words += ["--model", self.model]
-        elif verb in ("train", "eval") and not has_model:
+        if words[1].startswith("eviomni/") and "--index" in words:
+            settings.append("retriever=bm25")  # for DPR's encoder, which would be downloaded
+        if any(word.endswith(("/paper", "/vanilla-evidence")) for word in words) and verb in (
+            "train",
+            "export",
+        ):
+            settings += [
+                "scale.batch=16",
+                "scale.train_data=jsonl:train.jsonl",
+                "scale.eval_data=jsonl:dev.jsonl",
+            ]
+        if verb == "train":
             settings.append(f"scale.model={self.model}")
+        elif verb in _OPENING and not {"--model", "--run", *RUNS} & set(words):
+            words += ["--model", self.model]
         if verb == "synth":
-            words[words.index("--count") + 1] = "1"
+            words[words.index("--count") + 1] = "10"
         return words + [each for setting in settings for each in ("--set", setting)]
 
     def run(self, words: Sequence[str]) -> None:
@@ -111,8 +132,12 @@ class World:
             self._serve(self.adapted(words[1:]))
         else:
             errors = io.StringIO()
+            writer = patch("sleuth.engines.open_engine", lambda _: ScriptedEngine(_writer))
             with redirect_stdout(io.StringIO()), redirect_stderr(errors):
-                code = main(self.adapted(words[1:]))
+                with (
+                    writer if words[1] in ("synth", "demonstrate") else nullcontext()
+                ):  # a tiny model does neither
+                    code = main(self.adapted(words[1:]))
             assert code == 0, errors.getvalue()[-2000:]
 
     def _process(self, command: Sequence[str]) -> None:
@@ -125,7 +150,9 @@ class World:
             timeout=SECONDS,
             check=False,
         )
-        assert done.returncode == 0, done.stderr[-2000:]
+        assert done.returncode == 0, (
+            "\n".join(line for line in done.stderr.splitlines() if "sleuth:" in line) or done.stderr[-2000:]
+        )
 
     def _serve(self, words: list[str]) -> None:
         if "--mcp" in words:  # over standard input, which ends here
@@ -157,30 +184,50 @@ def started(folder: Path, *words: str) -> Iterator[str]:
             process.kill()
 
 
-def _environment() -> dict[str, str]:
-    return os.environ | {"OMP_NUM_THREADS": "1", "SLEUTH_TOKEN": "secret"}
+def _environment(*words: str) -> dict[str, str]:
+    """Variables of a process; a server for other machines wants a token."""
+    token = {"SLEUTH_TOKEN": "secret", "SLEUTH_RETRIEVER_TOKEN": "secret"} if "--host" in words else {}
+    return os.environ | {"OMP_NUM_THREADS": "1"} | token
+
+
+def _writer(request: Request, turn: int) -> str:
+    """A model that asks for the mayor of a passage's town, and reads the answer."""
+    prompt = request.messages[0].content
+    found = re.search(r"The mayor of (\w+)", prompt)
+    town = found[1] if found else ""
+    if "Write one question that the passage answers" in prompt:
+        return f"Question: Who governs the town of {town}?\nAnswer: {town}son"
+    if "<extract>" in prompt:
+        return (
+            f"<reason>It is there.</reason><extract>{found and found[0]}</extract><answer>{town}son</answer>"
+        )
+    return f"{town}son" if town else "not stated"
 
 
 def write_folder(folder: Path, model: Path) -> None:
     """Everything that the pages name and do not make themselves; the present folder must be `folder`."""
     rows = [_lines(question) for question in questions()]
-    files = dict.fromkeys(("train", "dev", "judged"), rows)
+    files = {"train": [row | {"id": f"{row['id']}-{i}"} for row in rows for i in range(3)], "dev": rows}
     write_towns(
         folder,
         **files,
         rows=[SEGMENTS],
         transcripts=[SEGMENTS],
         predictions=[PREDICTION],
-        more=[_passage("p17")],
+        more=[_passage(name) for name in ("p17", "p18")],
     )
     for name in ("my-folder", "docs", "notes", "reports"):
         (folder / name).mkdir()
-        for city in CITIES:
+        for city in (city + end for city in CITIES for end in ("", "ham", "by")):
             (folder / name / f"{city}.md").write_text(
                 f"# {city}\n\nThe mayor of {city} is Mr {city}son. {_TEXT}\n"
             )
     shutil.copy(folder / "corpus.jsonl", folder / "reports" / "towns.jsonl")
-    for name in ("idx", "my-index", "wiki", "wikipedia", "INDEX", "indexes/mine", "indexes/wiki"):
+    with gzip.open(folder / "psgs_w100.tsv.gz", "wt") as file:
+        file.write(
+            "id\ttext\ttitle\n" + "".join(f"{i}\t{_TEXT}\t{city}\n" for i, city in enumerate(CITIES, 1))
+        )
+    for name in ("idx", "my-index", "wiki", "INDEX", "indexes/mine", "indexes/wiki"):
         shutil.copytree(folder / "index", folder / name)
     for name in ("train", "dev", "hotpot_dev_distractor_v1"):
         (folder / f"{name}.json").write_text(json.dumps([HOTPOT]))
@@ -188,12 +235,14 @@ def write_folder(folder: Path, model: Path) -> None:
     shutil.copy(ROOT / "examples" / "own_recipe.py", folder / "my_recipe.py")
     world = World(folder, str(model), "", "")
     data = ["--set", "scale.train_data=jsonl:train.jsonl", "--set", "scale.eval_data=jsonl:dev.jsonl"]
+    world.run(["sleuth", "index", "corpus.jsonl", "-o", "wikipedia", "--dense", "minilm"])
     world.run(["sleuth", "train", "rag/cpu", *data, "--index", "idx", "-o", "runs/mine"])
-    for name in ("other", "demo", "base-eval", "docs"):
+    world.run(["sleuth", "export", "hub", "runs/mine", "-o", "theirs"])
+    for name in ("other", "demo", "base-eval"):
         shutil.copytree(folder / "runs" / "mine", folder / "runs" / name)
     store = Store(folder / "served")
     store.add("a", "rag", episode(GOLD, "Ann Bell", 1.0))
-    store.judge(Feedback("a", "up"))
+    store.judge(Feedback("a", "down", "Tom Reed"))
     store.close()
 
 
