@@ -41,11 +41,13 @@ _TRAINED = (
     "scale.dev_questions=0",
     "scale.batch=4",
 )
+LIMIT = "scale.max_steps=2"
+"""Fewer turns; EVO-RAG's curriculum counts to its own limit."""
 _SHORT = (
     "scale.max_new_tokens=8",
     "scale.max_context=1000",
     "scale.max_passage_tokens=64",
-    "scale.max_steps=2",
+    LIMIT,
 )
 _TEXT = "The town lies on a river, and many travellers write home about its old bridge, its market and its quiet inns."
 
@@ -86,40 +88,20 @@ class World:
 
     def adapted(self, words: Sequence[str]) -> list[str]:
         """A command with its models, addresses and sizes replaced by those at hand."""
-        words = [_ENDPOINT.sub(self.endpoint, word) for word in words]
-        words = [re.sub(r"^\d+ of ", "2 of ", _RETRIEVER.sub(self.retriever, word)) for word in words]
-        verb = words[0]
-        if verb == "eval" and "--data" not in words:  # what a recipe names may be on a hub
-            words += ["--data", "jsonl:dev.jsonl"]
-        if verb != "search":  # elsewhere "…" is further options, there it is the query
-            words = [word for word in words if word != "…"]
-        for name, value in (("MODEL", self.model), ("RUN", "runs/mine"), ("/shared/", "shared/")):
-            words = [word.replace(name, value) if word.startswith(name) else word for word in words]
-        settings: list[str] = []
-        if verb in ("train", "eval", "ask", "chat") or (
-            verb == "serve" and "--recipe" not in words
-        ):
-            settings += _SHORT
-        if verb in ("train", "eval"):
-            settings += [*_TRAINED, "scale.eval_questions=2"]
-        if words[1].startswith("eviomni/") and "--index" in words:
-            settings.append("retriever=bm25")  # for DPR's encoder, which would be downloaded
-        if any(word.endswith(("/paper", "/vanilla-evidence")) for word in words) and verb in (
-            "train",
-            "export",
-        ):
-            settings += [
-                "scale.batch=16",
-                "scale.train_data=jsonl:train.jsonl",
-                "scale.eval_data=jsonl:dev.jsonl",
-            ]
-        if verb == "train":
+        words = _with_examples([self._here(each) for word in words for each in _expanded(word)])
+        settings = _sizes(words)
+        if words[0] == "train":
             settings.append(f"scale.model={self.model}")
-        elif verb in _OPENING and not {"--model", "--run", *RUNS} & set(words):
+        elif words[0] in _OPENING and not {"--model", "--run", *RUNS} & set(words):
             words += ["--model", self.model]
-        if verb == "synth":
-            words[words.index("--count") + 1] = "10"
         return words + [each for setting in settings for each in ("--set", setting)]
+
+    def _here(self, word: str) -> str:
+        """A word with what stands for the reader's own model, run, server or number of questions."""
+        word = _RETRIEVER.sub(self.retriever, _ENDPOINT.sub(self.endpoint, word))
+        for name, value in (("MODEL", self.model), ("RUN", "runs/mine"), ("/shared/", "shared/")):
+            word = word.replace(name, value) if word.startswith(name) else word
+        return re.sub(r"^\d+ of ", "2 of ", word)
 
     def run(self, words: Sequence[str]) -> None:
         """Run a command to its end, a server until it answers; assert its exit code."""
@@ -133,11 +115,13 @@ class World:
         else:
             errors = io.StringIO()
             writer = patch("sleuth.engines.open_engine", lambda _: ScriptedEngine(_writer))
-            with redirect_stdout(io.StringIO()), redirect_stderr(errors):
-                with (
-                    writer if words[1] in ("synth", "demonstrate") else nullcontext()
-                ):  # a tiny model does neither
-                    code = main(self.adapted(words[1:]))
+            if words[1] == "train" and "-o" in words:  # a run there is another one
+                shutil.rmtree(words[words.index("-o") + 1], ignore_errors=True)
+            taught = (
+                writer if words[1] in ("synth", "demonstrate") else nullcontext()
+            )  # too hard for a tiny model
+            with taught, redirect_stdout(io.StringIO()), redirect_stderr(errors):
+                code = main(self.adapted(words[1:]))
             assert code == 0, errors.getvalue()[-2000:]
 
     def _process(self, command: Sequence[str]) -> None:
@@ -160,6 +144,44 @@ class World:
             return
         with started(self.folder, *words):
             pass
+
+
+def _expanded(word: str) -> list[str]:
+    """The files that a pattern matches; a word without one as it is."""
+    return [str(path) for path in Path().glob(word)] if "/*" in word else [word]
+
+
+def _with_examples(words: list[str]) -> list[str]:
+    """The command with options in place of "…", questions that are not on a hub, and few of them."""
+    verb = words[0]
+    if verb == "eval" and "--data" not in words:
+        words += ["--data", "jsonl:dev.jsonl"]
+    if verb == "eval" and "…" in words and "--index" not in words:
+        words += ["--index", "idx"]
+    if words[1:2] == ["eviomni/extract"]:
+        words += ["-o", "FOLDER"]
+    if verb == "synth":
+        words[words.index("--count") + 1] = "10"
+    return words if verb == "search" else [word for word in words if word != "…"]  # there it is the query
+
+
+def _sizes(words: Sequence[str]) -> list[str]:
+    """Settings that make a command small enough for a tiny model."""
+    verb, settings = words[0], []
+    if verb in ("train", "eval", "ask", "chat") or (verb == "serve" and "--recipe" not in words):
+        settings += [each for each in _SHORT if each != LIMIT or "evo-rag/cpu" not in words]
+    if verb in ("train", "eval"):
+        settings += [*_TRAINED, "scale.eval_questions=2"]
+    if words[1:] and words[1].startswith("eviomni/") and "--index" in words:
+        settings.append("retriever=bm25")  # for DPR's encoder, which would be downloaded
+    large = any(word.endswith(("/paper", "/vanilla-evidence", "/reader")) for word in words)
+    if large and verb in ("train", "export"):
+        settings += [
+            "scale.batch=16",
+            "scale.train_data=jsonl:train.jsonl",
+            "scale.eval_data=jsonl:dev.jsonl",
+        ]
+    return settings
 
 
 @contextmanager
@@ -238,7 +260,9 @@ def write_folder(folder: Path, model: Path) -> None:
     world.run(["sleuth", "index", "corpus.jsonl", "-o", "wikipedia", "--dense", "minilm"])
     world.run(["sleuth", "train", "rag/cpu", *data, "--index", "idx", "-o", "runs/mine"])
     world.run(["sleuth", "export", "hub", "runs/mine", "-o", "theirs"])
-    for name in ("other", "demo", "base-eval"):
+    hotpotqa = ["--data", "hotpotqa:hotpot_dev_distractor_v1.json", "--index", "indexes/wiki"]
+    world.run(["sleuth", "eval", "rag/cpu", *hotpotqa, "-o", "runs/base-eval"])
+    for name in ("other", "demo"):
         shutil.copytree(folder / "runs" / "mine", folder / "runs" / name)
     store = Store(folder / "served")
     store.add("a", "rag", episode(GOLD, "Ann Bell", 1.0))
