@@ -160,7 +160,7 @@ def _with_examples(words: list[str]) -> list[str]:
         words += ["--index", "idx"]
     if words[1:2] == ["eviomni/extract"]:
         words += ["-o", "FOLDER"]
-    if verb == "synth":
+    if "--count" in words:
         words[words.index("--count") + 1] = "10"
     return words if verb == "search" else [word for word in words if word != "…"]  # there it is the query
 
