@@ -31,6 +31,8 @@ NOT_RUN = {
     "python examples/train_": "is run by tests/smoke/test_examples.py",
 }
 """Beginning of a command → why it is not run here."""
+ALL = 3600
+"""Longest time of all pages, in seconds, for which the servers run."""
 
 
 def is_run(words: list[str]) -> bool:
@@ -59,18 +61,12 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> Iterator
         patch.setenv("SLEUTH_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.chdir(folder)
         write_folder(folder, tiny_model)
-        direct = (
-            "serve",
-            "--recipe",
-            "direct/cpu",
-            "--model",
-            str(tiny_model),
-            "--index",
-            "idx",
-            "--store",
-            "endpoint",
-        )
-        with started(folder, *direct) as endpoint, started(folder, "serve-retriever", "idx") as retriever:
+        direct = f"serve --recipe direct/cpu --model {tiny_model} --index idx --store endpoint".split()
+        search = ("serve-retriever", "idx")
+        with (
+            started(folder, *direct, seconds=ALL) as endpoint,
+            started(folder, *search, seconds=ALL) as retriever,
+        ):
             yield folder, World(folder, str(tiny_model), f"openai:{endpoint}/v1#direct/cpu", retriever)
 
 

@@ -185,14 +185,17 @@ def _sizes(words: Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def started(folder: Path, *words: str) -> Iterator[str]:
-    """The address of a `sleuth` server, a process of its own, while it runs; it must end well on a signal."""
+def started(folder: Path, *words: str, seconds: float = SECONDS) -> Iterator[str]:
+    """The address of a `sleuth` server, a process of its own, while it runs; it must end well on a signal.
+
+    It is killed after `seconds`, so that no test waits for ever.
+    """
     words = tuple(word for i, word in enumerate(words) if "--port" not in words[max(0, i - 1) : i + 1])
     command = [sys.executable, "-m", "sleuth", *words, "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=_environment()
     ) as process:
-        watch = threading.Timer(SECONDS, process.kill)
+        watch = threading.Timer(seconds, process.kill)
         watch.start()
         try:
             assert process.stdout
