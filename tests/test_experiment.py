@@ -117,6 +117,16 @@ def test_the_demo_has_three_stages_and_is_not_run_twice(world: dict[str, Any], t
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
+def test_the_demo_names_the_steps_that_did_not_fit(
+    world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reinforce = Experiment.reinforce
+    monkeypatch.setattr(Experiment, "reinforce", lambda self, _: reinforce(self, 0.001))
+    recipe = world["recipe"].sized(steps=9)
+    story = Demo(experiment(world, tmp_path, recipe), deadline=float("inf")).run()
+    assert any("of 9 GRPO steps did not fit" in note for note in story.notes), story.notes
+
+
 def test_a_stage_whose_evaluation_was_begun_is_not_trained_further(
     world: dict[str, Any], tmp_path: Path
 ) -> None:

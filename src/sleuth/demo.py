@@ -101,6 +101,11 @@ class Demo:
                 f"GRPO over warm start: {100 * value:+.1f} EM points "
                 f"[{100 * low:+.1f}, {100 * high:+.1f}], {verdict}"
             )
+        if missing := scale.steps - steps:
+            notes.append(
+                f"{missing} of {scale.steps} GRPO steps did not fit into the time: "
+                "give a new run more of it with --minutes and -o"
+            )
         if leaks := max(stage.leaks.count for stage in stages.values()):
             notes.append(f"{leaks} evaluation questions were among the training questions")
         return notes

@@ -2,14 +2,19 @@ import importlib.util
 import json
 import math
 import os
+import random
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from sleuth.datasets import load_questions
 from sleuth.encoders.cross_encoder import CrossEncoder
+from sleuth.engines import open_engine
+from sleuth.synthesis.writing import answer, read_pair
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -70,3 +75,27 @@ def test_train_reranker(tmp_path: Path):
     better, worse = CrossEncoder(str(tmp_path / "made")).score([("lamp?", "A lamp."), ("lamp?", "A boat.")])
     assert math.isfinite(better)
     assert better != worse
+
+
+@pytest.mark.slow
+def test_train_writer(tmp_path: Path, tiny_model: Path):
+    """Lessons have the form that `sleuth synth` reads, and the trained model is one that it can open."""
+    paragraphs = [{"id": f"p{i}", "title": f"Lamp {i}", "text": f"Ada{i} lit lamp {i}."} for i in range(8)]
+    gold = [paragraph | {"is_supporting": True} for paragraph in paragraphs]
+    records = [
+        {"id": "one", "question": "Who lit lamp 0?", "answers": ["Ada0"], "paragraphs": gold[:1]},
+        {"id": "both", "question": "Which is older?", "answers": ["Ada1"], "paragraphs": gold[1:3]},
+        {"id": "none", "question": "Who sold it?", "answerable": False, "paragraphs": paragraphs[3:4]},
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, records)))
+    example = str(EXAMPLES / "train_writer.py")
+    lessons = runpy.run_path(example)["lessons"]
+    taught = dict(lessons(load_questions(f"jsonl:{tmp_path}/train.jsonl").questions, random.Random(0)))
+    pairs = [pair for reply in taught.values() if (pair := read_pair(reply))]
+    assert pairs == [
+        ("Who lit lamp 0?", "Ada0"), ("Which is older?", "Ada1"), ("Who sold it?", "not stated")
+    ]  # fmt: skip
+    assert {reply for reply in taught.values() if not read_pair(reply)} == {"Ada0", "Ada1", "not stated"}
+    run(tmp_path, example, "made", str(tiny_model), "jsonl:train.jsonl")
+    engine = open_engine(str(tmp_path / "made" / "model"))
+    assert len(answer(engine, [("Who lit lamp 0?", [])])) == 1

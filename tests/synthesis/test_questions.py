@@ -217,6 +217,24 @@ def test_a_writer_that_fails_later_costs_no_question(
     assert report["files"] == {str(output): len(kept)}
 
 
+def test_a_killed_run_loses_no_question(
+    synth: Callable[..., tuple[dict[str, object], Path]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr("sleuth.synthesis.questions.BATCH", 1)
+
+    class Killed(BaseException):
+        """An end that no code handles."""
+
+    def reply(prompt: str) -> str:
+        if "leaves in Lumme" in prompt:
+            raise Killed
+        return good(prompt)
+
+    with pytest.raises(Killed):
+        synth(reply, "--kinds", "single", "--seed", "1")
+    assert load_questions(f"jsonl:{tmp_path / 'questions.jsonl'}", strict=True).questions
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

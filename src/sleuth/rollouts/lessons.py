@@ -18,21 +18,19 @@ from sleuth.files import lines
 from sleuth.metrics.answers import exact_match, golds_of, rules_for
 from sleuth.retrievers.given import InOrder
 from sleuth.rollouts.demonstrate import written
-from sleuth.rollouts.run import OnDone, play_all, roll_out
+from sleuth.rollouts.run import play_all, roll_out
 from sleuth.rollouts.transcript import read_transcript
 from sleuth.rollouts.transcript_rows import TranscriptRow, read_row
 from sleuth.types import Question, Segment, Trajectory
 
 
-def teach(
-    questions: Sequence[Question], world: World, width: int = 64, on_done: OnDone | None = None
-) -> list[dict[str, Any]]:
+def teach(questions: Sequence[Question], world: World, width: int = 64) -> list[dict[str, Any]]:
     """Rows of the episodes that the teacher, the world's engine, answers rightly and in the grammar.
 
     The teacher follows `protocol.teacher()`, which may know the gold answer.
     """
     asked = replace(world, protocol=world.protocol.teacher())
-    played = roll_out(questions, asked, width=width, on_done=on_done)
+    played = roll_out(questions, asked, width=width)
     rows = [_row(asked.protocol, trajectory) for (trajectory,) in played if not trajectory.fault]
     return [row for row in rows if _is_right(world.protocol, row)]
 

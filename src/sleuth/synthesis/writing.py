@@ -40,7 +40,7 @@ TEMPERATURE = 0.7
 
 def write(engine: Engine, materials: Sequence[Material], seed: int) -> list[tuple[str, str] | None]:
     """A question and its answer for each material; None where the reply has another form."""
-    prompts = [_prompt(material) for material in materials]
+    prompts = [write_prompt(material) for material in materials]
     seeds = [
         derive_seed("synth", seed, material.kind, *(p.id for p in material.passages))
         for material in materials
@@ -59,12 +59,7 @@ def read_pair(reply: str) -> tuple[str, str] | None:
 
 def answer(engine: Engine, asked: Sequence[tuple[str, Sequence[Passage]]]) -> list[str]:
     """The model's answer to each question from the passages with it, or from memory without any; "" if not stated."""
-    prompts = [
-        f"{_READ}\n\n{_shown(passages)}\n\nQuestion: {neutralise(question)}\nAnswer:"
-        if passages
-        else f"{_CLOSED}\n\nQuestion: {neutralise(question)}\nAnswer:"
-        for question, passages in asked
-    ]
+    prompts = [read_prompt(question, passages) for question, passages in asked]
     replies = _replies(engine, prompts, 0.0, [0] * len(prompts))
     lines = [
         next((line.strip('"“”. ') for line in reply.splitlines() if line.strip()), "") for reply in replies
@@ -72,9 +67,16 @@ def answer(engine: Engine, asked: Sequence[tuple[str, Sequence[Passage]]]) -> li
     return ["" if NO_ANSWER in line.lower() else line for line in lines]
 
 
-def _prompt(material: Material) -> str:
+def write_prompt(material: Material) -> str:
+    """The request for a question about `material`; a good reply has the form that `read_pair` reads."""
     task = _TASKS[material.kind].replace("{name}", neutralise(material.name))
     return f"{_shown(material.passages)}\n\n{task} {_ORDER}"
+
+
+def read_prompt(question: str, passages: Sequence[Passage]) -> str:
+    """The request for an answer from `passages`, or from memory without any."""
+    shown = f"{_READ}\n\n{_shown(passages)}" if passages else _CLOSED
+    return f"{shown}\n\nQuestion: {neutralise(question)}\nAnswer:"
 
 
 def _shown(passages: Sequence[Passage]) -> str:

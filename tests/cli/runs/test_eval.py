@@ -117,6 +117,11 @@ def test_a_teacher_s_right_answers_are_written_and_learnt(
     more = ("--set", "retriever=given", "--data", data, "-o", str(out), "--json")
     assert main(["demonstrate", "eval-rar/paper", "--model", endpoint, *more]) == 0
     assert json.loads(capsys.readouterr().out) == {"file": str(out), "kept": 1, "questions": 2}
+    assert main(["demonstrate", "eval-rar/paper", "--model", endpoint, *more]) == 0  # continues
+    again = capsys.readouterr()
+    assert json.loads(again.out) == {"file": str(out), "kept": 1, "questions": 2}
+    assert "1 questions are left" in again.err
+    assert len(out.read_text().splitlines()) == 1
     sizes = ("train_data", "eval_data")
     sets = [f"scale.{name}={data}" for name in sizes] + [f"scale.model={tiny_model}", "scale.steps=0"]
     sets += ["retriever=given", "scale.max_context=1000", "scale.max_new_tokens=20"]

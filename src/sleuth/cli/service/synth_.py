@@ -67,17 +67,19 @@ def run(arguments: argparse.Namespace) -> int:
     engine, tally = open_engine(arguments.model or "smollm2-135m-instruct"), Yield()
     synthesis = Synthesis(engine, search, kinds, arguments.seed)
     kept: list[Question] = []
+    written: dict[str, int] = {}
     broken: SleuthError | None = None
     with Meter("questions kept", arguments.count, silent=arguments.json) as meter:
         try:
             for question in synthesis.questions(passages, arguments.count, tally):
                 kept.append(question)
+                written = _write(kept, arguments.output, arguments.dev)  # a killed run loses none
                 meter.show(len(kept))
         except KeyboardInterrupt:
             warn("interrupted: the questions found so far are kept")
         except SleuthError as error:
-            broken = error  # hours of questions are written before it is raised
-    _report(arguments, tally, _write(kept, arguments.output, arguments.dev))
+            broken = error  # the yield is printed before it is raised
+    _report(arguments, tally, written)
     if broken:
         raise broken
     if not kept:
@@ -96,7 +98,7 @@ def _write(kept: Sequence[Question], output: Path, dev: Path | None) -> dict[str
     parts: dict[Path, Sequence[Question]] = {output: kept}
     if dev:
         parts = {output: [question for i, question in enumerate(kept) if i % 10 != 9], dev: kept[9::10]}
-    for path, part in parts.items() if kept else ():
+    for path, part in parts.items():
         with whole_file(path) as file:
             file.writelines(msgspec.json.encode(_row(question)) + b"\n" for question in part)
     return {str(path): len(part) for path, part in parts.items()}
