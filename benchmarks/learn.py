@@ -77,7 +77,7 @@ def main() -> None:
     seed, base = options.seed, options.runs / f"{options.recipe.replace('/', '-')}-{options.seed}"
     recipe = load_recipe(options.recipe).with_settings(options.set)
     recipe = recipe.sized(seed=seed, eval_data=options.data, eval_questions=options.questions)
-    warm = run("warm-start", recipe.sized(steps=0), base, options)
+    warm = run("warm-start", recipe.sized(steps=0, dev_questions=0), base, options)
     model = str(base / "warm-start" / "model")
     results = {"warm-start": warm}
     for arm in options.arms:

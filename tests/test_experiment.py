@@ -127,6 +127,33 @@ def test_the_demo_names_the_steps_that_did_not_fit(
     assert any("of 9 GRPO steps did not fit" in note for note in story.notes), story.notes
 
 
+def test_dev_questions_choose_the_weights_of_a_warm_start_that_is_the_whole_training(
+    world: dict[str, Any], tmp_path: Path
+) -> None:
+    recipe = world["recipe"].sized(steps=0, dev_questions=1, dev_every=1)
+    run = experiment(world, tmp_path, recipe)
+    (dev,) = run.dev_questions
+    shown = {t.question.id for t in run.demonstrations()}
+    assert len(shown) == 4
+    assert dev.id not in shown
+    run.run()
+    assert all("dev/em" in row for row in rows(tmp_path))
+    assert not any("dev/best_step" in row for row in rows(tmp_path))
+    best = tmp_path / "checkpoints" / "warm_start" / "best" / "scores.json"
+    assert [step for step, _ in json.loads(best.read_text())] == [1, 2]
+
+
+def test_transcripts_of_dev_questions_are_not_learnt(world: dict[str, Any], tmp_path: Path) -> None:
+    recipe = world["recipe"].sized(steps=0, dev_questions=1)
+    run = experiment(world, tmp_path / "run", recipe)
+    names = [q.text for q in run.train_questions]
+    turns = [{"by": "model", "text": "<answer>x</answer>"}]
+    lessons = [{"question": text, "answers": ["x"], "segments": turns} for text in names]
+    run.lessons = tmp_path / "lessons.jsonl"
+    run.lessons.write_text("\n".join(map(json.dumps, lessons)))
+    assert {t.question.text for t in run.demonstrations()} == set(names) - {run.dev_questions[0].text}
+
+
 def test_a_stage_whose_evaluation_was_begun_is_not_trained_further(
     world: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sleuth.training.runs.log import RunLog
     from sleuth.training.runs.phase import Evaluate, TrainResult
     from sleuth.training.runs.stopping import Stop
+    from sleuth.training.warm_start import Choice
 
 Say = Callable[[str], None]  # Receives one line for a person.
 FORECAST_QUESTIONS = 16  # Training questions whose demonstrations give the expected length of an episode.
@@ -113,6 +114,14 @@ class Experiment:
         raise DataError(f"{spec}: no question has what {type(algorithm).__name__} learns from")
 
     @cached_property
+    def dev_questions(self) -> list[Question]:
+        """Questions that choose the weights of a warm start without steps after it; none is demonstrated."""
+        from sleuth.training.questions.dev import divide
+
+        scale = self.recipe.scale
+        return [] if scale.steps else divide(self.train_questions, scale)[0]
+
+    @cached_property
     def eval_questions(self) -> list[Question]:
         """Questions to report on: the first `eval_questions` of the file."""
         return self.questions(self.recipe.scale.eval_data, self.recipe.scale.eval_questions or None)
@@ -149,14 +158,15 @@ class Experiment:
 
         Scripted ones are of the first questions, or of a mixture where there are several sources.
         """
-        scale = self.recipe.scale
+        scale, dev = self.recipe.scale, {question.text for question in self.dev_questions}
         if self.lessons is not None:
             kept, bad = load_lessons(self.lessons, self.world)
             self.say(f"{len(kept)} demonstrations of {self.lessons}, {len(bad)} rows left out")
             for reason in bad[:5]:
                 self.say(f"left out {reason}")
+            kept = [t for t in kept if t.question.text not in dev]
             return kept[: scale.warm_start_examples or None]
-        questions = self.train_questions
+        questions = [q for q in self.train_questions if q.text not in dev]
         if len(parts_of(scale.train_data)) > 1:
             order = random.Random(scale.seed).sample(range(len(questions)), len(questions))
             questions = [questions[i] for i in order]
@@ -244,15 +254,28 @@ class Experiment:
         return summary
 
     def warm_start(self, deadline_s: float | None = None) -> TrainResult:
-        from sleuth.training.questions.headroom import live_share
         from sleuth.training.warm_start import warm_start
 
         self.engine.release()  # an evaluation's memory is needed for the updates
         scale, log, shown = self.recipe.scale, self.log, self.demonstrations()
-        headroom = partial(live_share, self.policy, self._parts(), scale) if scale.warm_start_probe else None
         return _uninterrupted(
-            warm_start(self.policy, shown, scale, log, deadline_s=deadline_s, headroom=headroom)
+            warm_start(self.policy, shown, scale, log, deadline_s=deadline_s, choice=self._choice())
         )
+
+    def _choice(self) -> Choice | None:
+        """What chooses the weights of the warm start: live groups for steps to come, else dev questions."""
+        from sleuth.training.questions.dev import dev_em
+        from sleuth.training.questions.headroom import live_share
+        from sleuth.training.warm_start import Choice
+
+        scale = self.recipe.scale
+        if scale.warm_start_probe:
+            return Choice("headroom/live", partial(live_share, self.policy, self._parts(), scale))
+        if not self.dev_questions:
+            return None
+
+        em = partial(dev_em, self.policy, self.dev_questions, self.world, scale.rollout_batch)
+        return Choice("dev/em", em, scale.dev_every)
 
     def reinforce(self, deadline_s: float | None = None) -> TrainResult:
         """Reinforcement learning; the policy as it is now becomes the reference policy."""

@@ -65,8 +65,8 @@ class Scale(Checked):
     train_questions: NonNegative = 0  # Training questions that are used, drawn once by the seed; 0 = all.
     dev_questions: NonNegative = 0
     """Training questions set aside, at most a third, on whose exact match the best checkpoint is chosen; 0 = keep
-    the last."""
-    dev_every: Positive = 1  # Steps between evaluations of the dev questions.
+    the last. They choose among steps, or among the updates of a warm start that no step follows."""
+    dev_every: Positive = 1  # Steps, or such updates, between evaluations of the dev questions.
     patience: NonNegative = 0
     """Evaluations of the dev questions without a better one after which training stops; 0 = never."""
     save_every: NonNegative = 50

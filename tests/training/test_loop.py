@@ -24,9 +24,7 @@ from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingErro
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
-from sleuth.scale import Scale
-from sleuth.training.loop import divide
-from sleuth.types import Exchange, Hit, Question, Score, Trajectory
+from sleuth.types import Exchange, Hit, Score, Trajectory
 from support import toy
 from support.toy import quiet, rows, shown, timeless, weights
 
@@ -366,15 +364,6 @@ def test_a_run_with_a_pool_resumes_exactly(tmp_path: Path) -> None:
     toy.run(tmp_path / "cut", setup=setup, learner=toy.new_learner(), stop=lambda: next(asked), **plan)
     toy.run(tmp_path / "cut", setup=setup, learner=cut, **plan)
     assert torch.equal(weights(whole[0]), weights(cut[0]))
-
-
-def test_at_most_a_third_of_the_questions_are_for_dev_and_none_without_steps() -> None:
-    questions = [Question(f"q{i}", "?", ("a",)) for i in range(9)]
-    plan = Scale("m", "t", "e", dev_questions=50)
-    dev, train = divide(questions, plan)
-    assert (len(dev), len(train)) == (3, 6)
-    assert {q.id for q in (*dev, *train)} == {q.id for q in questions}
-    assert divide(questions, replace(plan, steps=0)) == ([], questions)
 
 
 class Shifted(TransformersEngine):

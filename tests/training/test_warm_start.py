@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from sleuth.errors import TrainingError
+from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
-from sleuth.training.warm_start import warm_start
+from sleuth.training.warm_start import Choice, warm_start
 from sleuth.types import Question, Segment, Trajectory
 from support import toy
 from support.toy import rows, timeless, weights
@@ -93,7 +94,7 @@ def test_other_demonstrations_do_not_continue_a_run(tmp_path: Path) -> None:
 
 def test_the_epoch_with_most_live_groups_is_kept(tmp_path: Path) -> None:
     shares = iter([0.2, 0.6, 0.4])
-    _, kept = run(tmp_path / "probed", gold(), headroom=lambda: next(shares))
+    _, kept = run(tmp_path / "probed", gold(), choice=Choice("headroom/live", lambda: next(shares)))
     _, whole = run(tmp_path / "whole", gold())
     assert not torch.equal(weights(kept), weights(whole))
     probed = [
@@ -109,7 +110,7 @@ def test_the_epoch_with_most_live_groups_is_kept(tmp_path: Path) -> None:
             gold(),
             scale,
             log,
-            headroom=lambda: second_epoch.append(weights(policy)) or 0.0,  # type: ignore[func-returns-value]
+            choice=Choice("x", lambda: second_epoch.append(weights(policy)) or 0.0),  # type: ignore[func-returns-value]
         )
     assert torch.equal(weights(kept), second_epoch[1])
 
@@ -120,9 +121,18 @@ def test_a_resumed_warm_start_keeps_the_same_epoch(tmp_path: Path) -> None:
     def share() -> float:
         return shares[len(rows(tmp_path)) + 1]
 
-    run(tmp_path, gold(), headroom=share, stop=lambda: len(rows(tmp_path)) >= 5)
-    _, resumed = run(tmp_path, gold(), headroom=share)
-    _, again = run(tmp_path, gold(), headroom=lambda: pytest.fail("measured again"))
-    _, first = run(tmp_path / "first", gold(), headroom=iter([0.6, 0.2, 0.4]).__next__)
+    run(tmp_path, gold(), choice=Choice("x", share), stop=lambda: len(rows(tmp_path)) >= 5)
+    _, resumed = run(tmp_path, gold(), choice=Choice("x", share))
+    _, again = run(tmp_path, gold(), choice=Choice("x", lambda: pytest.fail("measured again")))
+    _, first = run(tmp_path / "first", gold(), choice=Choice("x", iter([0.6, 0.2, 0.4]).__next__))
     assert torch.equal(weights(resumed), weights(first))
     assert torch.equal(weights(again), weights(first))
+
+
+def test_dev_questions_choose_among_updates_and_the_last_counts(tmp_path: Path) -> None:
+    values = iter([0.1, 0.5, 0.5])
+    run(tmp_path, gold(), choice=Choice("dev/em", lambda: next(values), every=4))
+    measured = [(row["step"], row["dev/em"]) for row in rows(tmp_path) if "dev/em" in row]
+    assert measured == [(4, 0.1), (8, 0.5), (9, 0.5)]
+    best = BestCheckpoint(tmp_path / "checkpoints" / "warm_start" / "best", patience=0)
+    assert best.step == 8

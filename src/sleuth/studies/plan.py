@@ -166,8 +166,8 @@ def training_tokens(recipe: Recipe) -> Tokens:
     samples = algorithm.rollouts_per_question(scale.max_steps)
     rollouts = scale.steps * scale.batch * samples * _longest(recipe)
     warm_start = scale.warm_start_examples * scale.warm_start_epochs * _longest(recipe)
-    checks = -(-scale.steps // scale.dev_every) or scale.warm_start_epochs
-    dev = scale.dev_questions * checks * _longest(recipe)
+    updates = scale.steps or -(-scale.warm_start_examples // scale.warm_start_batch) * scale.warm_start_epochs
+    dev = scale.dev_questions * -(-updates // scale.dev_every) * _longest(recipe)
     return Tokens(
         rollouts * (1 + algorithm.needs_reference) + dev, warm_start + rollouts * algorithm.num_updates
     )

@@ -13,11 +13,9 @@ from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm, Companion
 from sleuth.episodes.record import derive_seed
-from sleuth.episodes.world import GREEDY, World
+from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, TrainingError
-from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_for
 from sleuth.rewards.base import Reward, score_all
-from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.scale import Scale
 from sleuth.storage import write_json
@@ -32,6 +30,7 @@ from sleuth.training.figures import (
 from sleuth.training.guards import WINDOW, drift_of, fault
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
+from sleuth.training.questions.dev import dev_em, divide
 from sleuth.training.questions.measured import Measured
 from sleuth.training.questions.order import batch_of, shuffled
 from sleuth.training.questions.pool import QuestionPool
@@ -83,7 +82,8 @@ def train(
     `evaluate`. Raises ConfigError or TrainingError for settings that cannot train and for another run's folder.
     """
     check_settings(parts, plan)
-    dev, questions = divide(parts.questions, plan)
+    # Without a step there is nothing to choose from.
+    dev, questions = divide(parts.questions, plan if plan.steps else replace(plan, dev_questions=0))
     rewards = parts.reward.stages()
     began = time.monotonic()
     results: list[TrainResult] = []
@@ -112,18 +112,6 @@ def check_settings(parts: Parts, plan: Scale) -> None:
     ranks.check(plan)
     parts.algorithm.check(plan)
     parts.reward.check(plan)
-
-
-def divide(questions: Sequence[Question], plan: Scale) -> tuple[list[Question], list[Question]]:
-    """Dev and training questions, drawn once by the seed for all stages; all in order if none are drawn.
-
-    At most a third of the questions are for dev, and none where no step follows.
-    """
-    count = min(plan.dev_questions, len(questions) // 3) if plan.steps else 0
-    if not (count or plan.train_questions):
-        return [], list(questions)
-    drawn = [questions[i] for i in shuffled(len(questions), "drawn", plan.seed)]
-    return drawn[:count], drawn[count:][: plan.train_questions or None]
 
 
 @dataclass
@@ -361,18 +349,8 @@ class _Stage:
             raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")
 
     def _dev_score(self) -> float:
-        """Mean exact match of greedy episodes on the dev questions; a fault counts as wrong."""
         self.log.activity("dev questions")
-
-        def matches() -> list[float]:
-            world = replace(self._world(), sampling=GREEDY)
-            groups = roll_out(ranks.share(self.dev), world, width=self.plan.rollout_batch)
-            return [
-                exact_match(prediction_of(t), golds_of(t.question), rules_for(t.question.dataset))
-                for (t,) in groups
-            ]
-
-        return fmean(match for part in ranks.gather(matches) for match in part)
+        return dev_em(self.policy, self.dev, self.parts.world, self.plan.rollout_batch)
 
     def _identity(self) -> dict[str, object]:
         texts = (text for q in self.parts.questions for text in (q.dataset, q.id, q.text, *chain(*q.history)))

@@ -21,7 +21,7 @@ def check_selection(scale: Scale) -> None:
             "valid: evaluate on such a split while training, or set scale.eval_every=0"
         )
     tests = [part.strip() for part in parts_of(scale.train_data) if split_of(part) == "test"]
-    if scale.dev_questions and scale.steps and tests:
+    if scale.dev_questions and (scale.steps or scale.warm_start_examples) and tests:
         raise ConfigError(
             f"checkpoints would be selected on questions of {tests[0]}, a test split; "
             "set scale.train_data to one for training"

@@ -7,6 +7,7 @@ what the environment wrote.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from sleuth.algorithms.sft import SFT
 from sleuth.errors import TrainingError
@@ -26,6 +27,17 @@ WARMUP = 0.05
 """Share of the updates in which the learning rate rises; it then falls along a cosine."""
 
 
+class Choice(NamedTuple):
+    """A measure of the policy, of which the weights with the highest value are kept."""
+
+    name: str
+    """Of the figure in metrics.jsonl."""
+    measure: Callable[[], float]
+    """Value in [0, 1] of the present weights."""
+    every: int = 0
+    """Updates between two measurements, with one at the end; 0 = after each epoch."""
+
+
 def warm_start(
     policy: Policy,
     trajectories: Sequence[Trajectory],
@@ -34,15 +46,14 @@ def warm_start(
     *,
     deadline_s: float | None = None,
     stop: Stop | None = None,
-    headroom: Callable[[], float] | None = None,
+    choice: Choice | None = None,
 ) -> TrainResult:
     """Fit `policy` to the policy segments of `trajectories`, plan.warm_start_epochs times.
 
     Batches hold trajectories of like length, in an order fixed by plan.seed. Continues from
     log.folder if it holds a checkpoint of this phase, and only loads the weights if the
-    phase was complete. `deadline_s` and `stop` as in `train`. With `headroom`, a share that is measured
-    after each epoch, the weights of the epoch with the highest are kept. Raises TrainingError if
-    there is nothing to learn from.
+    phase was complete. `deadline_s` and `stop` as in `train`. With `choice`, the best weights that it
+    measured are kept, else the last. Raises TrainingError if there is nothing to learn from.
     """
     gold = [t for t in trajectories if t.response_length and not t.fault]
     if not gold:
@@ -68,20 +79,19 @@ def warm_start(
         return figures | {"update/epoch": number / per_epoch, "time/step_s": time.monotonic() - started}
 
     def after(number: int) -> Mapping[str, float]:
-        if headroom is None or number % per_epoch:
+        if choice is None or (number % (choice.every or per_epoch) and number < total):
             return {}
-        share = headroom()
-        best.add(number, share, policy)
-        return {"headroom/live": share}
+        value = choice.measure()
+        best.add(number, value, policy)
+        return {choice.name: value}
 
     best = BestCheckpoint(folder / "best", patience=0)
     with asked_to_stop(stop) as asked:
         phase = Phase("warm_start", total, plan.save_every, log, state, asked, Budget(deadline_s))
         result = phase.run(step, after)
-    if best.scores and result.stopped == "done":
+    if choice and best.scores and result.stopped == "done":
         best.load(policy)
-        live = best.scores[best.step]
-        log.say(f"warm start: epoch {best.step // per_epoch} is kept, with {live:.0%} live groups")
+        log.say(f"warm start: update {best.step} is kept, with {choice.name} {best.scores[best.step]:.3g}")
     return result
 
 

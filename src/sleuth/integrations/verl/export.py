@@ -51,7 +51,7 @@ def write_export(experiment: Experiment, cluster: Cluster) -> list[Question]:
 
     Raises ConfigError, before anything is written, for a recipe that verl cannot train or a folder in use.
     """
-    from sleuth.training.loop import divide
+    from sleuth.training.questions.dev import divide
     from sleuth.training.selection import check_selection
 
     folder = experiment.folder = experiment.folder.resolve()
