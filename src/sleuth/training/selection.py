@@ -24,5 +24,5 @@ def check_selection(scale: Scale) -> None:
     if scale.dev_questions and (scale.steps or scale.warm_start_examples) and tests:
         raise ConfigError(
             f"checkpoints would be selected on questions of {tests[0]}, a test split; "
-            "set scale.train_data to one for training"
+            "set scale.train_data to one for training, or scale.dev_questions=0 to keep the last weights"
         )

@@ -124,7 +124,7 @@ def test_a_teacher_s_right_answers_are_written_and_learnt(
     assert len(out.read_text().splitlines()) == 1
     sizes = ("train_data", "eval_data")
     sets = [f"scale.{name}={data}" for name in sizes] + [f"scale.model={tiny_model}", "scale.steps=0"]
-    sets += ["retriever=given", "scale.max_context=1000", "scale.max_new_tokens=20"]
+    sets += ["retriever=given", "scale.max_context=1000", "scale.max_new_tokens=20", "scale.dev_questions=0"]
     arguments = [word for setting in sets for word in ("--set", setting)]
     run = ["train", "eval-rar/cpu", "-o", str(tmp_path / "run"), "--demonstrations", str(out), "--no-eval"]
     assert main([*run, *arguments]) == 0
@@ -185,3 +185,13 @@ def test_training_that_would_watch_a_test_split_is_refused(data: str, tmp_path: 
     line = capsys.readouterr().err.strip().splitlines()[-1]
     assert "not named dev or valid" in line
     assert not (tmp_path / "run" / "recipe.json").exists()
+
+
+def test_a_reward_by_gold_passages_without_gold_ids_is_a_warning(
+    tmp_path: Path, endpoint: str, capsys: Capture
+):
+    path = tmp_path / "test.jsonl"
+    path.write_text("\n".join(json.dumps(row | {"gold_ids": []}) for row in QUESTIONS))
+    code, result = evaluated(tmp_path, "arena/cpu", "--model", endpoint, "--data", f"jsonl:{path}")
+    assert (code, result["metrics"]["em"]["value"]) == (0, 0.5)
+    assert "figures are not comparable: arena/cpu scores searches by gold" in capsys.readouterr().err

@@ -34,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
             _print_headroom(figures)
             print(f"result folder: {output}")
         return 0
+    _check_gold(experiment)
     evaluation = experiment.evaluate(output.name, engine)
     if arguments.llm_judge:
         from sleuth.evaluation.judged import judge_answers
@@ -52,6 +53,18 @@ def run(arguments: argparse.Namespace) -> int:
         print_figures(experiment.recipe.name, [(engine.name, evaluation.metrics)])
         print(f"result folder: {output}")
     return 0
+
+
+def _check_gold(experiment: Any) -> None:
+    """Warn where the reward would score searches by gold passages that the index lacks; answers are scored anyway."""
+    from sleuth.errors import ConfigError
+    from sleuth.rollouts.gold_check import check_gold
+
+    if experiment.recipe.reward.reads_gold:
+        try:
+            check_gold(experiment.eval_questions, experiment.retriever, experiment.recipe.name)
+        except ConfigError as error:
+            warn(f"the reward's figures are not comparable: {error}")
 
 
 def _headroom(experiment: Any, world: Any, samples: int, output: Any) -> dict[str, Any]:

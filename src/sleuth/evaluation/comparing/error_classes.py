@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 
 from sleuth.metrics.answers import Rules, exact_match, golds_of, prediction_of
-from sleuth.metrics.evidence import findable_golds
+from sleuth.metrics.evidence import findable_golds, gold_id_of, gold_shown
 from sleuth.text import contains, normalise
 from sleuth.types import Passage, Trajectory
 
@@ -100,7 +100,12 @@ def _needed(trajectory: Trajectory, shown: list[Passage]) -> list[Passage] | Non
     gold, golds = set(trajectory.question.gold_ids), findable_golds(trajectory.question)
     if shown and not gold and not golds:
         return None
-    return [p for p in shown if p.id in gold or any(contains(_text(p), answer) for answer in golds)]
+    return [
+        p
+        for p in shown
+        if gold_id_of(trajectory.question, p) is not None
+        or any(contains(_text(p), answer) for answer in golds)
+    ]
 
 
 def draws_on(notes: str, passage: Passage) -> bool:
@@ -147,8 +152,8 @@ def _notes_suffice(notes: str, trajectory: Trajectory) -> bool | None:
 
 def _passages_suffice(trajectory: Trajectory, shown: list[Passage]) -> bool:
     """Whether all gold passages were shown, if any was, and one passage holds a gold answer, if that is findable."""
-    gold, ids = set(trajectory.question.gold_ids), {passage.id for passage in shown}
-    if gold & ids and not gold <= ids:
+    found = gold_shown(trajectory.question, shown)
+    if found and found < set(trajectory.question.gold_ids):
         return False
     golds = findable_golds(trajectory.question)
     return not golds or any(contains(_text(passage), answer) for passage in shown for answer in golds)

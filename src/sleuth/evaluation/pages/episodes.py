@@ -8,6 +8,7 @@ from markupsafe import Markup, escape
 
 from sleuth.evaluation.settings import rules_of
 from sleuth.metrics.answers import exact_match, f1, golds_of, prediction_of
+from sleuth.metrics.evidence import gold_id_of, gold_shown
 from sleuth.text import normalise
 from sleuth.types import Field, Segment, Trajectory
 
@@ -62,7 +63,7 @@ def _facts(trajectory: Trajectory) -> list[Badge]:
         parts = {"reward": score.total, **score.parts}
         facts += [("plain", f"{name} {value:.3g}") for name, value in parts.items()]
     if gold := set(trajectory.question.gold_ids):
-        shown = gold & {hit.passage.id for hit in trajectory.hits}
+        shown = gold_shown(trajectory.question, (hit.passage for hit in trajectory.hits))
         kind = "good" if gold == shown else "part"
         facts.append((kind, f"{len(shown)} of {len(gold)} gold passages shown"))
     facts.append(("plain", f"searches: {trajectory.searches}"))
@@ -85,7 +86,7 @@ def _segment(trajectory: Trajectory, index: int, segment: Segment) -> dict[str, 
         "who": _AUTHORS[segment.author],
         "passages": [
             {
-                "gold": hit.passage.id in trajectory.question.gold_ids,
+                "gold": gold_id_of(trajectory.question, hit.passage) is not None,
                 "id": cut(hit.passage.id, _NAME),
                 "title": _marked(cut(hit.passage.title, _NAME), golds),
                 "text": _marked(cut(hit.passage.text), golds),
