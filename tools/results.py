@@ -96,6 +96,21 @@ def first_runs(folder: Path) -> Iterator[str]:
     yield from table(["recipe", "EM before", "after", "gain", "valid format before", "after"], rows)
 
 
+def guards(folder: Path) -> Iterator[str]:
+    """Runs that collapse, with guards and without: one file of metrics each."""
+    names = {"reward/total": "reward", "rollouts/valid_format": "valid", "rollouts/truncated": "cut"}
+    runs = {
+        path.stem: list(map(json.loads, path.read_text().splitlines()))
+        for path in sorted(folder.glob("*.jsonl"))
+    }
+    rows = []
+    for step in range(1, max(map(len, runs.values())) + 1):
+        found = [run[step - 1] if step <= len(run) else {} for run in runs.values()]
+        cells = [f"{row[name]:.2f}" if name in row else "–" for row in found for name in names]
+        rows.append([str(step), *cells])
+    yield from table(["step", *(f"{run}: {name}" for run in runs for name in names.values())], rows)
+
+
 def robustness(folder: Path) -> Iterator[str]:
     """Runs of `sleuth robustness`: EM by level of perturbation."""
     runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
@@ -150,6 +165,7 @@ SECTIONS: list[tuple[str, str, Callable[[Path], Iterator[str]]]] = [
     ("demo", "`make demo`: Eval-RAR on the World Factbook", stages),
     ("hotpotqa-2wiki", "Eval-RAR on HotpotQA and 2WikiMultiHopQA", stages),
     ("first-runs", "First runs of the methods", first_runs),
+    ("guards", "A run that collapses", guards),
     ("robustness", "How robust the demo's model is", robustness),
     ("studies", "Studies", studies),
 ]
