@@ -263,7 +263,7 @@ class Experiment:
         )
 
     def _choice(self) -> Choice | None:
-        """What chooses the weights of the warm start: live groups for steps to come, else dev questions."""
+        """Measure that chooses the warm start's weights: live groups before further steps, else EM on dev questions."""
         from sleuth.training.questions.dev import dev_em
         from sleuth.training.questions.headroom import live_share
         from sleuth.training.warm_start import Choice

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sleuth.datasets import DATASETS, default_corpus, load_questions, parts_of
+from sleuth.datasets import DATASETS, default_corpus, load_questions, parts_of, split_spec
 from sleuth.errors import ConfigError, DataError
 from sleuth.registry import resolve
 
@@ -105,3 +105,14 @@ def test_a_sample_is_random_the_same_every_time_and_mixed(save: Callable[..., Pa
     assert parts_of(spec) == [f"jsonl:{parts[0]}", f"nq:{parts[1]}", f"jsonl:{parts[2]}"]
     with pytest.raises(DataError, match="50 questions are wanted and it holds 40"):
         load_questions(f"50 of jsonl:{parts[0]}")
+
+
+@pytest.mark.parametrize("count", ["1,000", "1_000", "1000 ", " 1000  (seed 0)"])
+def test_the_size_of_a_sample_may_have_separators(count: str):
+    assert split_spec(f"{count} of  nq:x") == [("nq:x", 1000, 0)]
+
+
+@pytest.mark.parametrize("count", ["0", "0,000"])
+def test_a_sample_of_no_questions_is_refused(count: str):
+    with pytest.raises(ConfigError, match="draws no questions"):
+        load_questions(f"{count} of nq:x")

@@ -1,5 +1,6 @@
 """metrics.jsonl holds each step once, the folder has one writer, and sinks get finite numbers."""
 
+import math
 import os
 import subprocess
 import sys
@@ -106,6 +107,13 @@ def test_sinks_get_finite_figures_with_the_phase_in_the_name(tmp_path: Path) -> 
         (1, {"update/loss": 2.0}),
         "close",
     ]
+
+
+def test_an_infinity_stays_a_spike(tmp_path: Path) -> None:
+    with RunLog(tmp_path, console=quiet()) as log:
+        log.begin("train", 1)
+        log.write(1, {"update/kl_k3": math.inf, "update/kl": -math.inf})
+        assert (rows(tmp_path)[0]["update/kl_k3"], rows(tmp_path)[0]["update/kl"]) == (1e300, -1e300)
 
 
 @pytest.mark.parametrize("name", sorted(SINKS))

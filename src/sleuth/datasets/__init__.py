@@ -34,7 +34,7 @@ DEFAULT_SOURCE = {"factbook": "train", "factbook-distractor": "train"}
 _DEFAULT_CORPUS = {"factbook": "factbook", "factbook-distractor": "factbook"}
 """Reader → the corpus that its questions are about."""
 
-_SAMPLE = r"(?:(?P<count>\d+)(?: \(seed (?P<seed>\d+)\))? of )?"
+_SAMPLE = r"(?:(?P<count>\d[\d,_]*)(?:\s+\(seed (?P<seed>\d+)\))?\s+of\s+)?"
 # A "+" joins only where another "reader:" (or a bare factbook) follows, since paths may contain one.
 _JOINT = re.compile(
     rf"\s*\+\s*(?={_SAMPLE}(?:[\w-]+:|(?:{'|'.join(DEFAULT_SOURCE)})\s*(?:\+|$)))".replace(
@@ -54,13 +54,22 @@ class Part(NamedTuple):
 
 
 def split_spec(spec: str) -> list[Part]:
-    """Parts of a spec such as "10000 of hotpotqa:a.json + 500 (seed 1) of nq:b.jsonl"."""
-    found = [re.match(_SAMPLE, part.strip()) for part in _JOINT.split(spec)]
-    return [
-        Part(m.string[m.end() :], int(m["count"]) if m["count"] else None, int(m["seed"] or 0))
-        for m in found
-        if m
-    ]
+    """Parts of a spec such as "10,000 of hotpotqa:a.json + 500 (seed 1) of nq:b.jsonl".
+
+    Raises ConfigError for a sample of no questions.
+    """
+    parts = []
+    for match in (re.match(_SAMPLE, part.strip()) for part in _JOINT.split(spec)):
+        assert match is not None  # the sample is optional
+        count = re.sub("[,_]", "", match["count"]) if match["count"] else None
+        if count and not int(count):
+            raise ConfigError(
+                f"{match.string!r} draws no questions; write such as '500 of hotpotqa:dev.json'"
+            )
+        parts.append(
+            Part(match.string[match.end() :], int(count) if count else None, int(match["seed"] or 0))
+        )
+    return parts
 
 
 def parts_of(spec: str) -> list[str]:

@@ -29,6 +29,7 @@ FIGURES: dict[str, Figure] = {
     "recall_at_5": Figure("Answer in the first 5 passages", "%"),
     "ndcg_at_5": Figure("nDCG@5 by answer", "%"),
     "evidence_recall": Figure("Answer kept in the evidence", "%"),
+    "kept_alone": Figure("Answer kept by this one alone", "%"),
     "rationale_recall": Figure("Answer kept in the rationale", "%"),
     "compression_ratio": Figure("Passages over evidence, mean of ratios", "words"),
     "total_compression_ratio": Figure("Passages over evidence, ratio of totals", "words"),
@@ -52,6 +53,9 @@ FIGURES: dict[str, Figure] = {
     "train_questions": Figure("Training questions", "questions"),
     "dev_questions": Figure("Dev questions", "questions"),
     "test_questions": Figure("Test questions", "questions"),
+    "paragraphs": Figure("Paragraphs", "per question"),
+    **{f"hops_{n}": Figure(f"Questions of {n} hop{'s' if n > 1 else ''}", "questions") for n in range(1, 5)},
+    "hops": Figure("Hops", "per question"),
     "preference_accuracy": Figure("Pairs ranked rightly", "%"),
     "preference_loss": Figure("Preference loss", "nats"),
 }

@@ -18,13 +18,28 @@ from sleuth.evaluation.statistics import Estimate, bootstrap_mean
 from sleuth.registry import nearest
 
 PATH = Path(__file__).with_name("published.json")
-SHARES = ("em", "f1", "llm_judge", "evidence_recall", "recall_at_5", "ndcg_at_5", "preference_accuracy")
+SHARES = (
+    "em",
+    "f1",
+    "llm_judge",
+    "evidence_recall",
+    "kept_alone",
+    "recall_at_5",
+    "ndcg_at_5",
+    "preference_accuracy",
+)
 """Metrics in [0, 1]; any other is a plain number."""
 COUNTS = (
     "latency",
     "train_questions",
     "dev_questions",
     "test_questions",
+    "paragraphs",
+    "hops_1",
+    "hops_2",
+    "hops_3",
+    "hops_4",
+    "hops",
     "preference_accuracy",
     "preference_loss",
 )

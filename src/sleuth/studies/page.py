@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from sleuth.evaluation.comparing.tables import Grid, cell, figure_label
-from sleuth.evaluation.figures import figure, number, p_value
+from sleuth.evaluation.figures import FIGURES, figure, number, p_value
 from sleuth.evaluation.pages.page import write_page
 from sleuth.evaluation.pages.plots import Line, histogram, line_chart
 from sleuth.evaluation.statistics import Estimate
@@ -50,15 +50,27 @@ def table(result: Mapping[str, Any]) -> Grid | None:
         own = {_key(f): cell(_estimate(f), f["measure"]) for f in row["figures"]}
         theirs = {(f["dataset"], f["measure"]): f for f in row["published"]}
         cells = [own.get(key, "–") for key in columns]
-        cells += [f"{row['last'][name]:.3g}" if name in row["last"] else "–" for name in last]
+        cells += [_trained(row["last"].get(name), name) for name in last]
         cells += [number(theirs[k]["value"], k[1]) if k in theirs else "–" for k in printed]
         rows.append((row["label"], *cells))
     published = [f"published: {data} {figure_label(m)}" for data, m in printed]
-    return Grid("Ours and published", ("row", *heads, *last, *published), tuple(rows), words=1)
+    trained = [figure_label(_named(name)) if _named(name) in FIGURES else name for name in last]
+    return Grid("Ours and published", ("row", *heads, *trained, *published), tuple(rows), words=1)
+
+
+def _named(name: str) -> str:
+    return name.replace("/", "_")
+
+
+def _trained(value: float | None, name: str) -> str:
+    """Cell of a training figure, in the unit of the published one where it has one."""
+    if value is None:
+        return "–"
+    return number(value, _named(name)) if _named(name) in FIGURES else f"{value:.3g}"
 
 
 def also_published(result: Mapping[str, Any]) -> Grid | None:
-    """Figures of the same published table that stand next to none of ours: other splits, other systems."""
+    """Figures of the same published table without a figure of ours to compare: other splits, other systems."""
     rows = tuple(
         (
             f["method"],

@@ -28,9 +28,9 @@ def claim(job: Job, index: str) -> None:
 
 
 def changed(job: Job, index: str | None) -> str:
-    """What a job's folder was made with that is different now, in one line, or ""; None = whatever the index.
+    """Differences between a job and the one that its folder was made with, in one line, or "".
 
-    A folder of an older version has a recipe at most.
+    An index of None is not compared. A folder of an older version has a recipe at most.
     """
     before = _before(job)
     now = _record(job, index or "")

@@ -31,7 +31,7 @@ class Choice(NamedTuple):
     """A measure of the policy, of which the weights with the highest value are kept."""
 
     name: str
-    """Of the figure in metrics.jsonl."""
+    """Name of the figure in metrics.jsonl."""
     measure: Callable[[], float]
     """Value in [0, 1] of the present weights."""
     every: int = 0

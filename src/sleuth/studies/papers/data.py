@@ -35,7 +35,7 @@ def of(*names: str, sample: int = 0, cpu: dict[str, str] = CPU) -> dict[str, dic
 
 
 def size_of(source: str) -> int | None:
-    """Most questions that a source can have; None if only reading it would tell."""
+    """Largest number of questions of a source; None if it is known only after reading."""
     reader, _, split = source.partition(":")
     if default := DEFAULT_SOURCE.get(reader):
         return {str(name): size for name, size in FACTBOOK.items()}.get((split or default).partition("/")[0])

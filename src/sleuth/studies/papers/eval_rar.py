@@ -48,6 +48,10 @@ STUDIES = (
         ),
         SEVEN,
         source=("Eval-RAR", "Table 1"),
+        notes=(
+            "SFT here is on answers alone (Search-R1's Table 2); "
+            "the paper's is on trajectories with reasoning and retrieval, which it does not publish.",
+        ),
     ),
     Study(
         "eval-rar/table-2",

@@ -90,6 +90,7 @@ STUDIES = (
         (_FIRST, _SECOND),
         _TWO,
         ("evidence_recall",),
+        ("EviOmni", "Figure 2"),
         overlap=("Rational Evidence", "Vanilla Evidence"),
     ),
     Study("eviomni/figure-3", "Framework", lacks=DRAWING),

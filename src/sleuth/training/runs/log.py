@@ -34,6 +34,8 @@ HEADLINES = {
     "time/step_s": "s",
 }
 """Figures worth a place on the terminal, with their short names."""
+LARGEST = 1e300
+"""Number written for an infinity, which JSON lacks: a spike of KL stays a spike."""
 
 
 class RunLog:
@@ -89,8 +91,8 @@ class RunLog:
         self._terminal.begin(phase, total, done)
 
     def write(self, step: int, figures: Mapping[str, float]) -> None:
-        """Write the row of a step of the current phase; NaN and infinities become null."""
-        finite = {name: value for name, value in figures.items() if math.isfinite(value)}
+        """Write the row of a step of the current phase; NaN becomes null, an infinity a number of LARGEST."""
+        finite = {name: min(max(v, -LARGEST), LARGEST) for name, v in figures.items() if not math.isnan(v)}
         self._rows.write({"phase": self._phase, "step": step} | dict.fromkeys(figures) | finite)
         prefix = "" if self._phase == "train" else f"{self._phase}/"
         for sink in self._sinks:
