@@ -249,7 +249,7 @@ class Experiment:
             self.close()
         summary: dict[str, Any] = {"run": str(self.folder)}
         summary |= {"steps": trained.steps, "stopped": trained.stopped}
-        if evaluate and trained.stopped == "done" and ranks.is_first():
+        if evaluate and trained.stopped in ("done", "collapsed") and ranks.is_first():
             summary |= headline(self.evaluate("eval"))
         return summary
 

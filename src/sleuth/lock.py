@@ -34,6 +34,20 @@ class FolderLock:
         self._file.write(str(os.getpid()))
         self._file.flush()
 
+    @staticmethod
+    def is_held(folder: Path) -> bool:
+        """Whether a process is writing the folder."""
+        try:
+            with (folder / ".lock").open("rb") as file:
+                # A released lock is empty: it is not probed, so that nobody is refused meanwhile.
+                if file.read(1):
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
     def release(self) -> None:
         """Let others write; harmless if released already."""
         if not self._file.closed:

@@ -15,6 +15,7 @@ import pytest
 
 from sleuth.cli import main
 from sleuth.errors import DataError
+from sleuth.lock import FolderLock
 from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.service.app import build_viewer_app
 from sleuth.service.episodes import Episodes
@@ -52,8 +53,28 @@ def rows(url: str, source: str, count: int, **query: str) -> list[dict[str, Any]
 def test_sources_are_rollouts_and_evaluations(shown: tuple[Path, str]):
     about = httpx.get(f"{shown[1]}/api/about").json()
     assert [source["name"] for source in about["sources"]] == ["run/rollouts", "run/eval"]
-    assert about["runs"] == [{"name": "run", "recipe": "eval-rar/cpu", "steps": 40}]
+    assert about["runs"] == [
+        {"name": "run", "recipe": "eval-rar/cpu", "steps": 40, "running": False, "collapse": ""}
+    ]
     assert about["models"] == []
+
+
+def test_a_run_is_running_while_a_process_writes_it(tmp_path: Path):
+    run = RunFolder(make_run(tmp_path / "run"))
+    lock = FolderLock(run.folder)
+    assert run.about()["running"]
+    lock.release()
+    assert not run.about()["running"]
+    (run.folder / ".lock").write_text("999999")  # as a killed process leaves it
+    assert not run.about()["running"]
+
+
+def test_a_collapse_is_named(tmp_path: Path):
+    folder = make_run(tmp_path / "run", steps=3)
+    with LinesWriter(folder / "metrics.jsonl") as metrics:
+        for step in range(4, 7):
+            metrics.write(row(step) | {"update/kl_start": 2.0})
+    assert RunFolder(folder).about()["collapse"].startswith("update/kl_start is 2.00 over 3 steps")
 
 
 @pytest.mark.parametrize(

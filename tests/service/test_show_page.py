@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from sleuth.cli import main
+from sleuth.lock import FolderLock
 from sleuth.service.app import build_viewer_app
 from sleuth.service.run_folder import RunFolder
 from sleuth.service.viewer import Viewer
@@ -37,16 +38,20 @@ def url(two_runs: list[Path]) -> Iterator[str]:
 
 
 def test_curves_grow_while_it_trains(page: Any, url: str, two_runs: list[Path]):
+    lock = FolderLock(two_runs[0])
     page.goto(url)
     page.get_by_role(
         "img", name="Reward, with 95 % interval. first: 0.1 to 0.6; second: 0.1 to 0.4"
     ).wait_for()
     assert page.get_by_text("Step 6 of 40 (train), about 17 min left").is_visible()
+    assert page.get_by_text("Step 4 of 40 (train), not running").is_visible()
     look(page, "curves")
     assert violations(page) == []
     with LinesWriter(two_runs[0] / "metrics.jsonl") as metrics:
         metrics.write(row(7))
     page.get_by_role("img", name="first: 0.1 to 0.7").first.wait_for()
+    lock.release()
+    page.get_by_text("Step 7 of 40 (train), not running").wait_for()
     assert page.faults == []
 
 

@@ -337,6 +337,8 @@ def test_a_collapse_stops_the_run_and_restores_the_best_weights(tmp_path: Path) 
     lines = shown(console)
     for expected in ("stopped at step", "update/kl_start", "the best weights are those of step"):
         assert expected in lines
+    again = toy.run(tmp_path / "guarded", setup=setup, **plan)
+    assert (again.stopped, again.steps) == ("collapsed", result.steps)
     unguarded = plan | {"steps": result.steps + 1, "save_every": 0, "guards": False}
     assert toy.run(tmp_path / "unguarded", setup=setup, **unguarded).stopped == "done"
 

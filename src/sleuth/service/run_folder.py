@@ -10,11 +10,13 @@ from typing import Any
 
 from sleuth.errors import DataError, SleuthError
 from sleuth.evaluation.result import TRAJECTORIES
+from sleuth.lock import FolderLock
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.service.episodes import Episodes
 from sleuth.service.store import episodes_file
 from sleuth.storage import read_lines
+from sleuth.training.guards import fault
 from sleuth.types import Trajectory
 
 
@@ -33,10 +35,16 @@ class RunFolder:
             raise DataError(f"{folder} is not a run folder: it has no recipe, metrics or episodes")
 
     def about(self) -> dict[str, Any]:
-        """Name, recipe, and steps in all."""
-        scale = self._recipe.scale if self._recipe else None
-        steps = scale.steps if scale else 0
-        return {"name": self.name, "recipe": self._recipe.name if self._recipe else "", "steps": steps}
+        """Name, recipe, steps in all, whether a process trains, and why the guards stopped the run ("" if not)."""
+        recipe = self._recipe
+        rows = [row for row in self.metrics() if row.get("phase") == "train"]
+        return {
+            "name": self.name,
+            "recipe": recipe.name if recipe else "",
+            "steps": recipe.scale.steps if recipe else 0,
+            "running": FolderLock.is_held(self.folder),
+            "collapse": fault(rows) if recipe and recipe.scale.guards else "",
+        }
 
     def metrics(self) -> list[dict[str, Any]]:
         """Rows of metrics.jsonl."""

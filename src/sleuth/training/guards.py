@@ -4,14 +4,8 @@ Under a learning rate that is too high a policy drifts from where it began and i
 Its turns reach the length limit or repeat and its format breaks, often before the reward falls.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-
-from sleuth.scale import Scale
-from sleuth.training.figures import Groups, is_trainable, whole_episodes
-from sleuth.training.policy import Policy
-from sleuth.training.update.gradients import compute_logprobs, sampled_logprobs
 
 WINDOW = 3
 """Steps that are averaged, so that one unlucky batch stops nothing."""
@@ -25,9 +19,6 @@ TRUNCATED = 0.4
 """Largest rise of the share of episodes with a turn that reached a length limit."""
 REPEATED = 0.5
 """Largest rise of the number of searches an episode that repeat an earlier one of it."""
-
-DRIFT_EPISODES = 8
-"""Episodes on which the drift from the first policy is measured."""
 
 Rows = Sequence[Mapping[str, float]]
 
@@ -55,26 +46,3 @@ def fault(rows: Rows) -> str:
 def _mean(rows: Rows, name: str) -> float:
     """Mean over the rows that have a value; 0 without any."""
     return fmean([value for row in rows if (value := row.get(name)) is not None] or [0.0])
-
-
-def drift_of(policy: Policy, groups: Groups, plan: Scale) -> dict[str, float]:
-    """Mean log-ratio of the policy that sampled the step's episodes to the one before the first step.
-
-    k1 of KL(π ‖ π_start), on a few episodes, with the log-probabilities that the engine gave.
-    """
-    some = [t for t in whole_episodes(groups) if is_trainable(t)][:DRIFT_EPISODES]
-    start = compute_logprobs(
-        policy,
-        some,
-        temperature=plan.temperature,
-        reference=True,
-        micro_batch_tokens=plan.micro_batch_tokens,
-    )
-    # One transfer an episode: reading token by token would wait for a GPU each time.
-    ratios = [
-        ratio
-        for own, other in zip(sampled_logprobs(some), start, strict=True)
-        for ratio in (own - other.cpu()).double().tolist()
-        if math.isfinite(ratio)
-    ]
-    return {"update/kl_start": fmean(ratios)} if ratios else {}

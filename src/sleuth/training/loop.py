@@ -27,7 +27,7 @@ from sleuth.training.figures import (
     rollout_figures,
     whole_episodes,
 )
-from sleuth.training.guards import WINDOW, drift_of, fault
+from sleuth.training.guards import WINDOW, fault
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.questions.dev import dev_em, divide
@@ -40,6 +40,7 @@ from sleuth.training.runs.phase import Evaluate, Phase, TrainResult, fingerprint
 from sleuth.training.runs.state import TrainingState
 from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
 from sleuth.training.selection import check_selection
+from sleuth.training.update.drift import drift_of
 from sleuth.training.update.optimiser import Optimiser, Schedule
 from sleuth.training.update.spend import Arithmetic, spend
 from sleuth.types import Question, Signal, Trajectory
@@ -165,6 +166,8 @@ class _Stage:
         if self.dev and 0 not in self.best.scores:
             self.best.add(0, self._dev_score(), policy)
         self.rows = ranks.first(lambda: [*self.log.rows(self.name)])
+        if plan.guards and (reason := fault(self.rows)):
+            self.collapse, self.phase.total = reason, min(total, len(self.rows))
         result = self.phase.run(self._step, self._after)
         if self.collapse:
             result = replace(result, stopped="collapsed")

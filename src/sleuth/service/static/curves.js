@@ -20,7 +20,7 @@ export function curvesView(runs) {
   async function poll() {
     try {
       const found = await Promise.all(known.map((_, place) => metricsOf(place)));
-      const isNew = found.some((each, place) => each.rows.length !== known[place].rows.length);
+      const isNew = found.some((each, place) => each.rows.length !== known[place].rows.length || each.running !== known[place].running);
       found.forEach((each, place) => Object.assign(known[place], each));
       if (isNew || !charts.childElementCount) draw();
       problem.replaceChildren();
@@ -68,8 +68,10 @@ function runCard(run, place) {
     const recent = rows.slice(-5).map((row) => row["time/step_s"]).filter(Number.isFinite);
     const each = recent.reduce((sum, seconds) => sum + seconds, 0) / Math.max(1, recent.length);
     lines.push(`Step ${last.step}${run.steps ? ` of ${run.steps}` : ""} (${String(last.phase).replace("_", " ")})`);
-    if (left && recent.length) lines.push(`about ${time(left * each)} left`);
-    else if (run.steps) lines.push("finished");
+    if (run.collapse) lines.push(`stopped because ${run.collapse}`);
+    else if (left && !run.running) lines.push("not running");
+    else if (left && recent.length) lines.push(`about ${time(left * each)} left`);
+    else if (run.steps && !left) lines.push("finished");
   }
   return el("div", { class: "card" }, el("h2", {}, el("span", { class: `k${place % 4}`, "aria-hidden": "true" }, "● "), run.name),
     el("p", { class: "soft" }, run.recipe), el("p", { role: "status" }, lines.join(", ") || "no steps yet"));
