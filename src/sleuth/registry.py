@@ -46,10 +46,11 @@ def user_module(path: Path, kind: str) -> ModuleType:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """End of a message about an unknown name: the most similar known name, or all of them."""
-    names = sorted(known)
+    """End of a message about an unknown name: the most similar known name, or the first thirty."""
+    names = [*known]
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(names)}"
+    more = f" and {len(names) - 30} more" if len(names) > 30 else ""
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(names[:30]))}{more}"
 
 
 def resolve(room: str, table: Mapping[str, str], name: str) -> Any:

@@ -156,6 +156,11 @@ def test_the_last_user_message_is_the_question(serve: Serve):
         ({"messages": []}, 400, "no question"),
         ({"messages": [{"role": "user", "content": "  "}]}, 400, "no question"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": None}]}]}, 400, "no question"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a"}}]}]},
+            400,
+            "only text is read",
+        ),
         ({"model": "x" * 256}, 400, "model"),
         ({"messages": [{"role": "user", "content": "x" * 9000}]}, 400, "8000 characters"),
         ({"n": 2}, 400, "n must be 1"),

@@ -45,14 +45,14 @@ def load_recipe(spec: str) -> Recipe:
     """The recipe that `spec` names. Raises ConfigError with the nearest right name."""
     path = Path(spec)
     if not spec.strip():
-        raise ConfigError(f"unknown recipe {spec!r}{nearest(spec, recipe_names())}")
+        raise ConfigError(f"unknown recipe {spec!r}{nearest(spec, RECIPES)}")
     if path.suffix == ".py":
         return _from_file(path)
     if path.suffix == ".json" or path.is_dir():
         return _from_json(path / "recipe.json" if path.is_dir() else path)
     name, _, scale = spec.partition("/")
     if name not in RECIPES:
-        raise ConfigError(f"unknown recipe {spec!r}{nearest(spec, [*recipe_names(), *RECIPES])}")
+        raise ConfigError(f"unknown recipe {spec!r}{nearest(spec, [*RECIPES, *recipe_names()])}")
     variants: dict[str, Recipe] = resolve("recipes", RECIPES, name)
     if (scale or "paper") not in variants:
         raise ConfigError(f"recipe {name!r} has no {scale!r}{nearest(scale, variants)}")

@@ -66,13 +66,17 @@ class AgentRequest(msgspec.Struct, frozen=True):
 
     @property
     def question(self) -> str:
-        """The last message of the user. Raises RequestError 400 if there is none or it is too long."""
-        texts = [_text(message) for message in self.conversation if message.role == "user"]
-        if not texts or not texts[-1]:
-            raise RequestError(400, "there is no question: the last user message is empty")
-        if len(texts[-1]) > MOST_CHARACTERS:
+        """The last message of the user. Raises RequestError 400 if there is none, or it is too long or not text."""
+        last = next((message for message in reversed(self.conversation) if message.role == "user"), Message())
+        others = [str(p.get("type")) for p in last.content or () if isinstance(p, dict) and not _is_text(p)]
+        if others:
+            raise RequestError(400, f"the question holds {', '.join(others)}: only text is read")
+        question = _text(last)
+        if not question:
+            raise RequestError(400, "there is no question: no user message, or an empty last one")
+        if len(question) > MOST_CHARACTERS:
             raise RequestError(400, f"the question has more than {MOST_CHARACTERS} characters")
-        return texts[-1]
+        return question
 
     @property
     def history(self) -> list[Exchange]:
@@ -164,10 +168,13 @@ def _text(message: Message) -> str:
     """The text of a message, "" if it has none; images and files are not read."""
     content = message.content or ""
     if isinstance(content, list):
-        content = "\n".join(
-            str(part.get("text") or "") for part in content if "text" in str(part.get("type"))
-        )
+        content = "\n".join(str(part.get("text") or "") for part in content if _is_text(part))
     return content if content.strip() else ""
+
+
+def _is_text(part: dict[str, Any]) -> bool:
+    """Whether a part is text: of type "text", "input_text" or "output_text"."""
+    return "text" in str(part.get("type"))
 
 
 def openai_error(reason: str, status: int) -> dict[str, Any]:
