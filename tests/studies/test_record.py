@@ -66,6 +66,19 @@ def test_an_evaluation_follows_from_the_training_before_it(tmp_path: Path):
     assert "made with another weights" in changed(evaluate, "")
 
 
+def test_transcripts_of_a_recipe_take_the_place_of_its_script(tmp_path: Path):
+    lessons = tmp_path / "lessons" / "eval-rar" / "cpu.jsonl"
+    lessons.parent.mkdir(parents=True)
+    assert plan(STUDY, Place(tmp_path, "cpu", lessons=tmp_path / "lessons"))[0].lessons is None
+    lessons.write_text("one")
+    train = plan(STUDY, Place(tmp_path, "cpu", lessons=tmp_path / "lessons"))[0]
+    assert train.lessons == lessons
+    claim(train, "")
+    assert changed(train, "") == ""
+    lessons.write_text("two")
+    assert "made with another demonstrations file" in changed(train, "")
+
+
 def test_a_run_of_an_older_version_is_known_by_its_recipe(tmp_path: Path):
     train, _ = plan(STUDY, Place(tmp_path, "cpu"))
     write_json(train.folder / "recipe.json", train.recipe.to_dict())

@@ -53,6 +53,8 @@ class Job:
     seed: int = 0
     bounded: bool = True
     """Whether `tokens` are an upper bound: False if the number of questions is not known."""
+    lessons: Path | None = None
+    """File of transcripts to imitate in the warm start, in the place of scripted demonstrations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,8 @@ class Place:
     seeds: tuple[int, ...] = (0,)
     settings: tuple[str, ...] = ()
     """Overrides of every recipe, such as "scale.steps=10"."""
+    lessons: Path | None = None
+    """Folder of transcripts: a/b.jsonl for the recipe a/b; other recipes imitate scripted demonstrations."""
 
 
 def plan(study: Study, place: Place) -> list[Job]:
@@ -144,7 +148,9 @@ def _trained(
     if not (recipe.scale.steps or recipe.scale.warm_start_examples):
         return [], None
     folder = _folder(recipe, system, place, seed)
-    return [Job("train", label, recipe, folder, training_tokens(recipe), seed=seed)], folder
+    lessons = place.lessons / f"{recipe.name}.jsonl" if place.lessons else None
+    given = lessons if lessons and lessons.exists() else None
+    return [Job("train", label, recipe, folder, training_tokens(recipe), seed=seed, lessons=given)], folder
 
 
 def _evaluation(

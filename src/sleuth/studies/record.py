@@ -1,4 +1,4 @@
-"""Record of a job: the recipe, index and earlier jobs that its folder was made with.
+"""Record of a job: the recipe, index, demonstrations and earlier jobs that its folder was made with.
 
 A folder's name holds a recipe's name and settings, not its values: without a record, a finished job would be taken for
 one of another recipe or index.
@@ -65,6 +65,7 @@ def _record(job: Job, index: str) -> dict[str, Any]:
         "index": _passages(index) if job.recipe.retriever.unplaced else "",
         "weights": _digest(job.weights),
         "evidence": _digest(job.evidence),
+        "demonstrations file": digest(job.lessons.read_text()).hex() if job.lessons else "",
     }
 
 

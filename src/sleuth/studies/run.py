@@ -67,7 +67,8 @@ def _run(job: Job, index: str, say: Say, judge: LLMJudge | None) -> None:
         claim(job, index)
     if job.kind == "train":
         if not is_done(job):
-            summary = Experiment(job.recipe, job.folder, index=index, say=say).run(evaluate=False)
+            experiment = Experiment(job.recipe, job.folder, index=index, say=say, lessons=job.lessons)
+            summary = experiment.run(evaluate=False)
             write_json(job.folder / DONE, summary)
     else:
         _evaluate(job, index, say)

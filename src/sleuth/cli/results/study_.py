@@ -33,6 +33,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tflops", type=float, default=0.0, metavar="T", help=speed)
     parser.add_argument("--seeds", default="0", metavar="0,1,2", help="training seeds (default: 0)")
     parser.add_argument("--llm-judge", default="", metavar="M", help="LLM for the measure llm_judge")
+    lessons = (
+        "folder of transcripts to imitate, a/b.jsonl for the recipe a/b, as 'sleuth demonstrate' writes them"
+    )
+    parser.add_argument("--demonstrations", type=Path, metavar="DIR", help=lessons)
     add_shared(parser, "--set", "--index")
     add_shared(parser, "--output", default=Path("runs/studies"), help="folder of all studies' runs and pages")
     add_shared(parser, "--json")
@@ -49,7 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--seeds must be different whole numbers such as 0,1,2, not {arguments.seeds!r}")
     if not arguments.tflops >= 0:
         raise ConfigError(f"--tflops must not be negative, not {arguments.tflops}")
-    place = Place(arguments.output / arguments.scale, arguments.scale, seeds, tuple(arguments.set))
+    lessons = arguments.demonstrations
+    if lessons and not lessons.is_dir():
+        raise ConfigError(f"--demonstrations {lessons} is not a folder")
+    place = Place(arguments.output / arguments.scale, arguments.scale, seeds, tuple(arguments.set), lessons)
     if not arguments.name:
         return _list(all_studies(), place, arguments.json)
     study = load_study(arguments.name)

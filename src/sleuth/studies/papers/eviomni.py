@@ -82,7 +82,10 @@ STUDIES = (
         _TWO,
         ("evidence_recall", "rationale_recall"),
         ("EviOmni", "Table 1"),
-        notes=("The paper's rationales are DeepSeek-R1's: 'sleuth demonstrate', then --demonstrations.",),
+        notes=(
+            "The paper's rationales are DeepSeek-R1's: 'sleuth demonstrate', then 'sleuth study --demonstrations'.",
+            "Vanilla evidence ends after 100 tokens; rational evidence is not cut, since its rationale comes first.",
+        ),
     ),
     Study(
         "eviomni/figure-2",
