@@ -1,6 +1,6 @@
-"""SQuAD 2.0's no-answer probability: scores at a threshold, and the best threshold with hindsight.
+"""SQuAD 2.0's no-answer probability: the best threshold with hindsight.
 
-Source: evaluate-v2.0.py, `apply_no_ans_threshold` and `find_best_thresh`. The best threshold is chosen
+Source: evaluate-v2.0.py, `find_best_thresh`. The best threshold is chosen
 on the questions it is measured on, so it flatters; never compare it with a score at a fixed one.
 """
 
@@ -22,11 +22,6 @@ class BestThreshold(NamedTuple):
 
     score: float
     threshold: float
-
-
-def score_at(question: NoAnswer, threshold: float) -> float:
-    """The score once the answer counts as empty if its no-answer probability is above the threshold."""
-    return float(not question.answerable) if question.probability > threshold else question.score
 
 
 def best_threshold(questions: Sequence[NoAnswer]) -> BestThreshold | None:
