@@ -6,7 +6,10 @@ and a reused process id never looks like a live owner.
 
 import fcntl
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
+from tempfile import gettempdir
 
 from sleuth.errors import BusyError
 
@@ -53,3 +56,12 @@ class FolderLock:
         if not self._file.closed:
             self._file.truncate(0)
             self._file.close()
+
+
+def remove_left(prefix: str) -> None:
+    """Remove the temporary folders with this prefix whose owners were killed; each holds its owner's FolderLock."""
+    for folder in Path(gettempdir()).glob(f"{prefix}*"):
+        # A new folder has no lock yet, a released lock is empty, and other users' folders cannot be read.
+        with suppress(OSError):
+            if (folder / ".lock").stat().st_size and not FolderLock.is_held(folder):
+                shutil.rmtree(folder)

@@ -28,8 +28,11 @@ from sleuth.engines.decoding.stepped import SteppedDecoder, SteppedEngine, Writt
 from sleuth.engines.hf_tokenizer import HFTokenizer
 from sleuth.engines.models import load_model, weights_hash
 from sleuth.errors import EngineError
+from sleuth.lock import FolderLock, remove_left
 from sleuth.memory import free_ram, give_back
 
+PREFIX = "sleuth-openvino-"
+"""Beginning of the names of the folders with graphs, half a gigabyte each."""
 GRAPH = "openvino_model.xml"
 PROMPT_TOKENS = 4096
 """Most prompt tokens of one step."""
@@ -66,7 +69,9 @@ class OpenVINOEngine(SteppedEngine):
         self._temperature = temperature
         self._cache_gib = cache_gib or free_ram() / 4 / 2**30
         # A graph that was loaded maps its file, so the folder lives as long as the engine.
-        self._folder = TemporaryDirectory(prefix="sleuth-openvino-", ignore_cleanup_errors=True)
+        remove_left(PREFIX)
+        self._folder = TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
+        self._lock = FolderLock(Path(self._folder.name))
         with _one_line(f"OpenVINO cannot run {name!r}"):
             model, tokenizer = load_model(name, "float32", "cpu")
             self._hash = weights_hash(model.named_parameters())
