@@ -37,6 +37,8 @@ VANILLA = (
     "into a coherent narrative.\nQuestion: {question}\nPassages: {passages}"
 )
 CPU_FULL = "Answer the question in a few words.\n{passages}\nQuestion: {question}\nAnswer:"
+CPU_ZERO = "Answer the question in a few words.\nQuestion: {question}\nAnswer:"
+CPU_COT = "{passages}\nQuestion: {question}\nLet's think step by step."
 CPU_VANILLA = "Copy what matters in <extract></extract>.\n{passages}\nQuestion: {question}"
 
 
@@ -84,6 +86,10 @@ BASELINES = {
     "llmlingua-2": READER.but(name="eviomni/llmlingua-2", retriever=LLMLingua2(PAPER.retriever)),
     # The same at CPU scale
     "reader-cpu": READER_CPU,
+    "zero-cpu": READER_CPU.but(
+        name="eviomni/zero-cpu", protocol=EviOmni(CPU_ZERO, ()), retriever=NoRetriever()
+    ),
+    "cot-cpu": _baseline("cot-cpu", "Table 9", FreeEvidence(CPU_COT), CPU, warm_start_examples=0),
     "read-cpu": READER_CPU.but(name="eviomni/read-cpu", retriever=Evidence()),
     "vanilla-evidence-cpu": _baseline("vanilla-evidence-cpu", "§2.2", _CPU_VANILLA, CPU, dev_questions=0),
     "rational-evidence-cpu": _baseline("rational-evidence-cpu", "§2.2", _CPU_RATIONAL, CPU, dev_questions=0),

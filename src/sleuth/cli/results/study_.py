@@ -120,7 +120,7 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
         for job in jobs
     ]
     left = [line for line in lines if not line["done"]]
-    missing = {row.label: row.missing(arguments.scale) for row in study.rows if row.missing(arguments.scale)}
+    missing = {study.label(row): why for row in study.rows if (why := row.missing(arguments.scale))}
     if arguments.json:
         print_json({"study": study.name, "scale": arguments.scale, "jobs": lines, "missing": missing})
         return 0

@@ -29,22 +29,31 @@ _REFINERS = {
 }
 
 
+def _cpu(recipe: str, model: str, reader: str = "", reads: str = "") -> System | None:
+    """A system at CPU scale, which takes the place of the smaller model's."""
+    return System(recipe, (), "", reader, reads) if model == _1_5B else None
+
+
 def _sized(model: str) -> tuple[Row, ...]:
     settings = _BIG if model == _7B else ()
-    is_small = model == _1_5B
     return (
-        Row("Zero", System("eviomni/zero", settings), model=model),
-        Row(
-            "Full",
-            System("eviomni/reader", settings),
-            System("eviomni/reader-cpu") if is_small else None,
-            model=model,
-        ),
+        Row("Zero", System("eviomni/zero", settings), _cpu("eviomni/zero-cpu", model), model=model),
+        Row("Full", System("eviomni/reader", settings), _cpu("eviomni/reader-cpu", model), model=model),
         # Full's reader is shown the compressed passages: §4.1 has one generator for all rows but Zero.
         Row("LLMLingua-2", System("eviomni/reader", settings, "eviomni/llmlingua-2"), model=model),
         *(Row(name, model=model, lacks=why) for name, why in _REFINERS.items()),
-        Row("CoT", System("eviomni/cot", settings, "", *_READ), model=model),
-        Row("EviOmni", _pipeline("eviomni/paper", settings), EVIOMNI_CPU if is_small else None, model=model),
+        Row(
+            "CoT",
+            System("eviomni/cot", settings, "", *_READ),
+            _cpu("eviomni/cot-cpu", model, *_READ_CPU),
+            model=model,
+        ),
+        Row(
+            "EviOmni",
+            _pipeline("eviomni/paper", settings),
+            EVIOMNI_CPU if model == _1_5B else None,
+            model=model,
+        ),
     )
 
 
@@ -139,7 +148,7 @@ STUDIES = (
         "Seconds a question of extraction",
         (
             Row("FilCo", lacks=_PACKAGE),
-            Row("CoT", System("eviomni/cot")),
+            Row("CoT", System("eviomni/cot"), System("eviomni/cot-cpu")),
             Row(
                 "EviOmni",
                 System("eviomni/paper", (), "eviomni/extract"),
