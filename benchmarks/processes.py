@@ -1,7 +1,7 @@
-"""Seconds of a training step in one process and in two (torchrun, gloo), one thread each, with the same rollouts.
+"""Seconds of a training step in one process and in two (torchrun, gloo), one thread each, on the same questions.
 
-The recipe is trained from the untrained model, so that all runs start alike without a warm start. Measure with as
-many free cores as processes: hardware threads of one core share its arithmetic.
+All counts of processes start at the weights of one finished run, such as the demo's, which already give valid episodes.
+Measure with as many free cores as processes: hardware threads of one core share its arithmetic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS = {
     "dev_questions": 0,
     "guards": "false",
     "eval_questions": 1,
-    "max_new_tokens": 64,
+    "micro_batch_tokens": 1024,
     "save_every": 0,
 }
 
@@ -36,10 +36,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--recipe", default="eval-rar/cpu")
+    parser.add_argument("run", type=Path, help="a finished run: its recipe is trained from its weights")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--questions", type=int, default=4, help="in a step, of 6 rollouts each")
-    parser.add_argument("--steps", type=int, default=3, help="of which the first is left out")
+    parser.add_argument("--questions", type=int, default=12, help="in a step, of 6 rollouts each")
+    parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
     found = {count: measure(options, count) for count in options.processes}
@@ -47,7 +47,8 @@ def main() -> None:
     figures = {
         "machine": machine(),
         "commit": commit(),
-        "recipe": options.recipe,
+        "recipe": json.loads((options.run / "recipe.json").read_text())["name"],
+        "steps": options.steps,
         "rollouts in a step": 6 * options.questions,
         "processes": found,
         "ratios": {
@@ -61,21 +62,21 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace, count: int) -> dict[str, float]:
-    """Medians over the steps but the first."""
-    settings = SETTINGS | {"batch": options.questions, "steps": options.steps}
+    """Means over the steps."""
+    settings = SETTINGS | {"model": options.run / "model", "batch": options.questions, "steps": options.steps}
     with TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         command = [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(count)),
-            *("-m", "sleuth", "train", options.recipe, "-o", str(run), "--no-eval"),
+            *("-m", "sleuth", "train", str(options.run), "-o", str(run), "--no-eval"),
             *(part for name, value in settings.items() for part in ("--set", f"scale.{name}={value}")),
-            *("--set", "algorithm.group_size=6"),
+            *("--set", "algorithm.group_size=6", "--set", "algorithm.drop_zero_variance=false"),
         ]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
         subprocess.run(command, check=True, stdout=sys.stderr, env=environment)
-        rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()][1:]
+        rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return {
-        name: statistics.median(row[name] for row in rows)
+        name: statistics.fmean(row[name] for row in rows)
         for name in (*TIMES, "update/tokens", "rollouts/state_tokens")
     }
 

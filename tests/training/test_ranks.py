@@ -6,11 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sleuth.errors import ConfigError, RankError, TrainingError
 from sleuth.rollouts.store import TrajectoryReader
@@ -33,18 +37,31 @@ def test_one_process_is_the_only_rank() -> None:
     assert (ranks.count(), ranks.is_first()) == (1, True)
     assert ranks.gather(lambda: 3) == [3]
     assert ranks.share([1, 2, 3]) == [1, 2, 3]
-    assert ranks.lightest([5, 1, 2]) == [0, 1, 2]
+    assert ranks.share([1, 2, 3], [5, 1, 2]) == [1, 2, 3]
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 7, 8])
-def test_shares_in_order_are_the_whole(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    items, shares, places = list(range(size)), [], []
+def parts(monkeypatch: pytest.MonkeyPatch, items: list[int], costs: Sequence[float] = ()) -> list[list[int]]:
+    found = []
     for rank in range(3):
         monkeypatch.setattr(ranks, "_group", {"rank": rank, "count": 3})
-        shares += ranks.share(items)
-        places += ranks.lightest([i % 4 for i in items])
-    assert shares == items
-    assert sorted(places) == items
+        found.append(ranks.share(items, costs))
+    return found
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 7, 9])
+def test_shares_in_order_are_the_whole(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    shares = parts(monkeypatch, list(range(size)))
+    assert list(chain.from_iterable(shares)) == list(range(size))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=30))
+def test_shares_by_cost_differ_from_the_mean_by_no_more_than_the_largest_item(costs: list[int]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        shares = parts(monkeypatch, list(range(len(costs))), costs)
+    assert list(chain.from_iterable(shares)) == list(range(len(costs)))
+    for share in shares:
+        assert abs(sum(costs[i] for i in share) - sum(costs) / 3) <= max(costs)
 
 
 def test_aligned_plans_have_the_same_passes() -> None:

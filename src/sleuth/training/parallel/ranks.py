@@ -7,6 +7,7 @@ written once (`first`). A process that torchrun did not start is the only rank, 
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,20 +42,16 @@ def is_first() -> bool:
     return _group["rank"] == 0
 
 
-def share(items: Sequence[T]) -> Sequence[T]:
-    """This rank's part of `items`; the parts of all ranks in order are the whole."""
-    rank, size = _group["rank"], len(items)
-    return items[size * rank // count() : size * (rank + 1) // count()]
-
-
-def lightest(costs: Sequence[float]) -> list[int]:
-    """Places of the items that are this rank's, so that every rank's costs have about the same sum."""
-    loads, own = [0.0] * count(), list[int]()
-    for place in sorted(range(len(costs)), key=lambda i: -costs[i]):
-        rank = loads.index(min(loads))
-        loads[rank] += costs[place]
-        own += [place] if rank == _group["rank"] else []
-    return sorted(own)
+def share(items: Sequence[T], costs: Sequence[float] = ()) -> list[T]:
+    """This rank's part of `items`, in order; parts have about the same sum of costs, or length if there are none."""
+    costs = costs or [1.0] * len(items)
+    ends, total = itertools.accumulate(costs), sum(costs)
+    middles = [end - cost / 2 for end, cost in zip(ends, costs, strict=True)]
+    return [
+        item
+        for item, middle in zip(items, middles, strict=True)
+        if int(count() * middle / total) == _group["rank"]
+    ]
 
 
 def gather(work: Callable[[], T]) -> list[T]:

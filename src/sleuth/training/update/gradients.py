@@ -149,13 +149,17 @@ def accumulate_gradients(
 
 
 def _own(trajectories: Mapping[int, Trajectory]) -> dict[int, Trajectory]:
-    """This rank's part, of about as many tokens as the others': a question's stay together for their shared prefix."""
+    """This rank's part, of about as many tokens as the others'.
+
+    A question's trajectories come one after the other for their shared prefix, so only a question at the border of
+    two ranks is divided.
+    """
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i, trajectory in trajectories.items():
         groups[trajectory.question.dataset, trajectory.question.id].append(i)
-    places = list(groups.values())
-    mine = ranks.lightest([sum(len(trajectories[i].tokens) for i in group) for group in places])
-    return {i: trajectories[i] for i in sorted(i for place in mine for i in places[place])}
+    order = [i for group in groups.values() for i in group]
+    own = ranks.share(order, [len(trajectories[i].tokens) for i in order])
+    return {i: trajectories[i] for i in sorted(own)}
 
 
 def _plan(forward: Forward, trajectories: Mapping[int, Trajectory], micro_batch_tokens: int) -> list[Bundle]:
