@@ -5,7 +5,8 @@ Every engine plays the episodes of rollouts.py: Q questions, G samples each, thr
 arithmetic of training: float32 weights under autocast for our decoder, a copy in that dtype for the other.
 A refresh is engine.sync(policy) after an update and the next sample: the copy of all weights, and their loading.
 
-Needs an environment with the other engine (`make test-openvino` or `make test-vllm` makes one).
+Needs an environment with the other engine (`make test-openvino` or `make test-vllm` makes one; `pip install
+llama-cpp-python gguf` builds llama.cpp).
 """
 
 import argparse
@@ -26,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--engine", choices=("openvino", "vllm"), default="openvino")
+    parser.add_argument("--engine", choices=("openvino", "vllm", "llama.cpp"), default="openvino")
     parser.add_argument("--model", default="smollm2-135m-instruct")
     parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
     parser.add_argument("--questions", type=int, default=8)

@@ -42,10 +42,15 @@ def sampler(name: str, model: str, policy: Any) -> Any:
 
     if name == "transformers":
         return TransformersEngine(policy.model, policy.tokenizer, model, autocast=policy.autocast_dtype)
-    from sleuth.engines import open_engine
-
     dtype = "bfloat16" if policy.autocast_dtype else "float32"
-    engine = open_engine(f"{name}:{model}", dtype=dtype)
+    if name == "llama.cpp":
+        from llama_engine import LlamaCppEngine
+
+        engine: Any = LlamaCppEngine(model, dtype=dtype)
+    else:
+        from sleuth.engines import open_engine
+
+        engine = open_engine(f"{name}:{model}", dtype=dtype)
     engine.sync(policy)
     return engine
 
