@@ -3,6 +3,7 @@
 TRL computes padded rows under a tool mask; we compute trajectories that share a prompt.
 """
 
+from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.training.policy import Policy
-from sleuth.training.update import layout
+from sleuth.training.update import forward
 from sleuth.training.update.gradients import UpdateFigures, accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Signal, Trajectory
 from support.trl import SETTINGS, tiny_llama, word_tokenizer
@@ -49,7 +50,7 @@ SIGNALS = [Signal(t, (a,) * t.response_length) for t, a in zip(ROLLOUTS, ADVANTA
 @pytest.fixture(autouse=True)
 def passes_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let short prompts be shared."""
-    monkeypatch.setattr(layout, "PASS", 0)
+    monkeypatch.setattr(forward, "PASS", defaultdict(int))
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pickle
 import socket
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,7 +31,7 @@ from sleuth.training.parallel import ranks
 from sleuth.training.parallel.sharding import plain
 from sleuth.training.policy import Policy
 from sleuth.training.runs.log import RunLog, SilentLog
-from sleuth.training.update import layout
+from sleuth.training.update import forward
 from sleuth.training.update.gradients import accumulate_gradients, compute_logprobs
 from sleuth.training.warm_start import warm_start
 from sleuth.types import Question, Segment, Signal, Trajectory
@@ -121,7 +122,7 @@ SIGNALS = [Signal(t, (0.4 * i - 1.1,) * t.response_length) for i, t in enumerate
 
 def gradients(shard: bool, lora_rank: int, checkpointing: bool, cases: Sequence[dict[str, Any]]) -> Any:
     """For each case, loss and whole gradient; and how many numbers of the weights this rank holds."""
-    layout.PASS = 0  # short prompts are shared
+    forward.PASS = defaultdict(int)  # short prompts are shared
     # Untied, so that the toy's embeddings and output layer have gradients of their own.
     module = toy.model(tie_word_embeddings=False)
     options: dict[str, Any] = {"lora_rank": lora_rank, "gradient_checkpointing": checkpointing}

@@ -67,9 +67,8 @@ FIRST, SECOND = "instruction: " + "a" * 40, "instruction: " + "b" * 50
     ],
 )
 def test_rows_share_prefixes_and_batches(
-    texts: list[tuple[str, str]], expected: list[tuple[int, list[list[int]]]], monkeypatch: pytest.MonkeyPatch
+    texts: list[tuple[str, str]], expected: list[tuple[int, list[list[int]]]]
 ):
-    monkeypatch.setattr(layout, "PASS", 0)
     bundles = plan([made(i, *text) for i, text in enumerate(texts)], max_tokens=10_000)
     found = [
         (bundle.prefix, [sorted(r.index for r in batch) for batch in bundle.batches]) for bundle in bundles
@@ -79,9 +78,7 @@ def test_rows_share_prefixes_and_batches(
 
 def planned(rows: list[Row], budget: int, cost: int | None) -> list[layout.Bundle]:
     """The plan where a pass costs as much as `cost` tokens; None = without shared prefixes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "PASS", cost or 0)
-        return plan(rows, budget, share_prefix=cost is not None)
+    return plan(rows, budget, share_prefix=cost is not None, pass_tokens=cost or 0)
 
 
 prompts = st.sampled_from(["a" * 30, "a" * 30 + "b" * 20, "a" * 9, "c" * 12, "cd"])
@@ -117,16 +114,18 @@ def test_sharing_never_computes_more_tokens_than_plain_rows_hold(found: list[tup
 
 
 @pytest.mark.parametrize(
-    ("prompt", "response", "count", "shares"),
+    ("pass_tokens", "prompt", "response", "count", "shares"),
     [
-        (600, 60, 7, True),
-        (100, 330, 6, False),
-        (100, 330, 2, False),
-        (1500, 150, 7, True),
+        (512, 600, 60, 7, True),
+        (512, 100, 330, 6, False),
+        (512, 100, 330, 2, False),
+        (512, 1500, 150, 7, True),
+        (48, 100, 330, 6, True),
+        (48, 30, 330, 2, False),
     ],
 )
 def test_a_prefix_is_shared_where_it_saves_more_than_its_passes_cost(
-    prompt: int, response: int, count: int, shares: bool
+    pass_tokens: int, prompt: int, response: int, count: int, shares: bool
 ):
     rows = [made(i, "a" * prompt, chr(98 + i) * response) for i in range(count)]
-    assert [bool(bundle.prefix) for bundle in plan(rows, 2048)] == [shares]
+    assert [bool(bundle.prefix) for bundle in plan(rows, 2048, pass_tokens=pass_tokens)] == [shares]

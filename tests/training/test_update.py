@@ -1,6 +1,7 @@
 """The shared prefix changes cost, never gradients."""
 
 import math
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from sleuth.algorithms.grpo import GRPO
 from sleuth.algorithms.sft import SFT
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.training.policy import Policy
-from sleuth.training.update import layout
+from sleuth.training.update import forward
 from sleuth.training.update.gradients import accumulate_gradients, compute_logprobs
 from sleuth.types import Question, Segment, Signal, Trajectory
 
@@ -31,7 +32,7 @@ FAMILIES: dict[str, dict[str, Any]] = {"Llama": {}, "Qwen2": {}, "Qwen3": {"head
 @pytest.fixture(autouse=True)
 def passes_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let short prompts be shared."""
-    monkeypatch.setattr(layout, "PASS", 0)
+    monkeypatch.setattr(forward, "PASS", defaultdict(int))
 
 
 def tiny(family: str = "Llama", lora_rank: int = 0, precision: str = "float32", **changes: Any) -> Policy:

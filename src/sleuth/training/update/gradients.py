@@ -171,7 +171,9 @@ def _plan(forward: Forward, trajectories: Mapping[int, Trajectory], micro_batch_
         for item in rows:
             forward.check(item, trajectories[item.index].question.id)
         share_prefix = forward.share_prefix and not forward.obstacle
-        bundles.extend(plan(rows, micro_batch_tokens, share_prefix=share_prefix))
+        bundles.extend(
+            plan(rows, micro_batch_tokens, share_prefix=share_prefix, pass_tokens=forward.pass_tokens)
+        )
         return shape_of(bundles)
 
     shapes = ranks.gather(arrange)

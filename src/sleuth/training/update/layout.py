@@ -5,7 +5,7 @@ common beginning once is what makes an update several times cheaper. Pure planni
 Invariant: every row is in exactly one batch, and no policy token lies in a shared prefix.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
@@ -15,12 +15,6 @@ from sleuth.types import Trajectory
 
 SHORTEST_PREFIX = 8
 """Tokens; a shorter common beginning is not worth a forward pass of its own."""
-PASS = 512
-"""Tokens that cost as much as a pass's fixed part: casting every weight, and adding to every gradient.
-
-Measured on CPU in bfloat16 with 135M parameters: 400–1,000, the more the busier the memory is.
-"""
-
 FILLER = -1
 """Index of a row that belongs to no trajectory: its pass is made because other ranks make one."""
 
@@ -86,17 +80,23 @@ def rows_of(index: int, trajectory: Trajectory) -> list[Row]:
     return rows
 
 
-def plan(rows: Sequence[Row], max_tokens: int, *, share_prefix: bool = True) -> list[Bundle]:
+def plan(
+    rows: Sequence[Row], max_tokens: int, *, share_prefix: bool = True, pass_tokens: int = 0
+) -> list[Bundle]:
     """Bundles that compute every row once, with at most `max_tokens` tokens in memory at a time.
 
     A row that alone is longer has a batch to itself. Prefixes are shared where that saves more tokens
-    than its further passes cost. The result depends on the set of rows, not on their order.
+    than its further passes cost, each as much as `pass_tokens`. The result depends on the set of rows, not on their order.
     """
     ordered = sorted(rows, key=lambda r: (r.tokens, r.index))
     if not share_prefix or len(ordered) < 2:
         return [_bundle(0, ordered, max_tokens)] if ordered else []
     shared = [_shared(a, b) for a, b in pairwise(ordered)]
-    _, parts = _best_parts(ordered, shared, 0, len(ordered), max_tokens)
+
+    def saved(low: int, high: int, prefix: int) -> float:
+        return _saved(ordered[low:high], prefix, max_tokens, pass_tokens)
+
+    _, parts = _best_parts(shared, 0, len(ordered), saved)
     alone = [ordered[low] for low, high, prefix in parts if not prefix]
     bundles = [_bundle(prefix, ordered[low:high], max_tokens) for low, high, prefix in parts if prefix]
     return [*bundles, _bundle(0, alone, max_tokens)] if alone else bundles
@@ -128,9 +128,9 @@ _Part = tuple[int, int, int]
 
 
 def _best_parts(
-    rows: Sequence[Row], shared: Sequence[int], low: int, high: int, max_tokens: int
+    shared: Sequence[int], low: int, high: int, saved_by: Callable[[int, int, int], float]
 ) -> tuple[float, list[_Part]]:
-    """The division of rows[low:high] that saves most, and its saving in tokens.
+    """The division of the rows from `low` to `high` that saves most, and its saving in tokens.
 
     Rows are sorted, so that those with a common beginning are neighbours: either all of them
     share what they have in common, or they are divided where neighbours share least.
@@ -143,21 +143,21 @@ def _best_parts(
     cuts = [i + 1 for i in range(low, high - 1) if shared[i] // SHORTEST_PREFIX == level]
     saved, parts = 0.0, []
     for start, end in zip([low, *cuts], [*cuts, high], strict=True):
-        more, found = _best_parts(rows, shared, start, end, max_tokens)
+        more, found = _best_parts(shared, start, end, saved_by)
         saved += more
         parts += found
-    together = _saved(rows[low:high], prefix, max_tokens)
+    together = saved_by(low, high, prefix)
     return (together, [(low, high, prefix)]) if together > saved else (saved, parts)
 
 
-def _saved(rows: Sequence[Row], prefix: int, max_tokens: int) -> float:
+def _saved(rows: Sequence[Row], prefix: int, max_tokens: int, pass_tokens: int) -> float:
     """Saving in tokens by a shared prefix, against plain rows in full batches."""
     if prefix < SHORTEST_PREFIX:
         return 0.0
     lengths = [len(row.tokens) for row in rows]
-    alone = sum(length + PASS * min(1.0, length / max_tokens) for length in lengths)
+    alone = sum(length + pass_tokens * min(1.0, length / max_tokens) for length in lengths)
     bundle = _bundle(prefix, rows, max_tokens)
-    return max(0.0, alone - bundle.num_tokens - PASS * (1 + len(bundle.batches)))
+    return max(0.0, alone - bundle.num_tokens - pass_tokens * (1 + len(bundle.batches)))
 
 
 def _bundle(prefix: int, rows: Sequence[Row], max_tokens: int) -> Bundle:
