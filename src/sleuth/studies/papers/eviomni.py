@@ -109,7 +109,7 @@ STUDIES = (
     Study(
         "eviomni/figure-4",
         "Length rewards by τ and γ",
-        lacks="equations 6 and 7, which tests check value by value",
+        lacks="values of equations 6 and 7: nothing is measured, and tests compare them one by one",
     ),
     Study("eviomni/table-2", "Questions", source=("EviOmni", "Table 2"), lacks=COUNTS),
     Study(

@@ -14,7 +14,7 @@ _MODELS = {
     "LLaMA-3.1-8B": "meta-llama/Llama-3.1-8B-Instruct",
     "Qwen3-8B": "Qwen/Qwen3-8B",
 }
-_TABLE_1 = "the curriculum's weights: recipes have them, and a test compares them one by one"
+_TABLE_1 = "the curriculum's weights: nothing is measured, and a test compares the recipes' with them"
 _GIVEN = (
     "Over each question's own paragraphs; the paper retrieves with BM25 and BGE, "
     "as Table 3's recipe evo-rag/rrf does."
