@@ -4,6 +4,7 @@ Every engine plays the episodes of rollouts.py: Q questions, G samples each, thr
 250 to about 800 tokens that share their beginnings. Each engine runs in a process of its own, in the
 arithmetic of training: float32 weights under autocast for our decoder, a copy in that dtype for the other.
 A refresh is engine.sync(policy) after an update and the next sample: the copy of all weights, and their loading.
+vLLM is measured a second time as its users call it: LLM.generate over all episodes, one round of turns after another.
 
 Needs an environment with the other engine (`make test-openvino` or `make test-vllm` makes one; `pip install
 llama-cpp-python gguf` builds llama.cpp).
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+BARE = "bare vllm"
 TARGET = 1.5
 """An engine becomes the default on CPU from this ratio on, if a refresh takes at most two seconds."""
 
@@ -62,6 +64,13 @@ def compare(options: argparse.Namespace, dtype: str) -> dict[str, Any]:
     found = {engine: child(options, engine, dtype) for engine in engines}
     written = [found[engine].pop("written") for engine in engines]
     equal = sum(one == other for one, other in zip(*written, strict=True))
+    if options.engine == "vllm":
+        found[BARE] = child(options, BARE, dtype)
+        same = sum(one == other for one, other in zip(written[1], found[BARE].pop("written"), strict=True))
+        found[BARE] |= {
+            "episodes_with_equal_tokens": same,
+            "our_share": round(found["vllm"]["tokens_per_s"] / found[BARE]["tokens_per_s"], 2),
+        }
     other, ours = (found[engine]["tokens_per_s"] for engine in reversed(engines))
     ratio = round(other / ours, 2)
     return {
@@ -92,14 +101,20 @@ def run(options: argparse.Namespace, name: str, dtype: str) -> dict[str, Any]:
     from sleuth.training.policy import Policy
 
     torch.set_num_threads(options.threads)
-    policy = Policy.load(options.model, device="cpu", precision=dtype)
-    engine = sampler(name, options.model, policy)
+    if name == BARE:
+        from bare_vllm import BareVLLM
+
+        engine: Any = BareVLLM(options.model, dtype)
+        policy, play = None, engine.play
+    else:
+        policy = Policy.load(options.model, device="cpu", precision=dtype)
+        engine = sampler(name, options.model, policy)
+        play = by_sleuth(engine)
     episodes = prompts(engine, options.questions, options.samples)
-    play = by_sleuth(engine)
     play(episodes[:2], 4)
     cpu, wall = [], []
     for _ in range(options.repeat):
-        warm(engine)
+        engine.release() if name == BARE else warm(engine)
         before, clock = time.process_time(), time.perf_counter()
         written = play(episodes, options.max_new_tokens)
         cpu.append(time.process_time() - before)
@@ -111,8 +126,8 @@ def run(options: argparse.Namespace, name: str, dtype: str) -> dict[str, Any]:
         "cpu_s": round(min(cpu), 2),
         "wall_s": round(min(wall), 2),
         "tokens_per_s": round(tokens / min(cpu), 1),
-        "refresh_s": round(min(refresh(engine, policy) for _ in range(3)), 3),
         "version": engine.describe().get(name, torch.__version__),
+        **({"refresh_s": round(min(refresh(engine, policy) for _ in range(3)), 3)} if policy else {}),
     }
 
 
