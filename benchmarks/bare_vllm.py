@@ -29,7 +29,7 @@ class BareVLLM:
             )
 
     def play(self, episodes: Sequence[Episode], max_new: int) -> list[list[int]]:
-        """What was written in each episode, greedily."""
+        """Greedy tokens of each episode."""
         from vllm import SamplingParams
         from vllm.inputs import tokens_input
 
