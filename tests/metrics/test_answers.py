@@ -14,6 +14,7 @@ from sleuth.metrics.answers import (
     golds_of,
     prediction_of,
     rules_for,
+    rules_of,
 )
 from sleuth.types import Action, Question, Segment, Trajectory
 
@@ -137,6 +138,8 @@ def test_names_of_data_sets() -> None:
 def test_unknown_data_set_names_the_nearest() -> None:
     with pytest.raises(ConfigError, match=r"'hotpotqq'; did you mean 'hotpotqa'\?"):
         rules_for("hotpotqq")
+    assert rules_of("hotpotqq") == rules_for("default")
+    assert rules_of("HotpotQA") == rules_for("hotpotqa")
     with pytest.raises(ConfigError, match="known: 2wiki"):
         exact_match("a", ["a"], "zzzzzzzz")
 

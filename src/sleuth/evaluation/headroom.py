@@ -9,10 +9,10 @@ from typing import Any
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
 from sleuth.evaluation.records import Key, key_of
-from sleuth.evaluation.settings import rules_of, settings_of, versions
+from sleuth.evaluation.settings import settings_of, versions
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.lock import FolderLock
-from sleuth.metrics.answers import exact_match, golds_of, prediction_of
+from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
 from sleuth.metrics.headroom import Samples, histogram, surprise
 from sleuth.rollouts.run import play_all
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter

@@ -19,9 +19,8 @@ from sleuth.evaluation.pages.page import write_page
 from sleuth.evaluation.pages.plots import Line, line_chart
 from sleuth.evaluation.records import Key, Record, key_of
 from sleuth.evaluation.result import Evaluation
-from sleuth.evaluation.settings import rules_of
 from sleuth.evaluation.statistics import Difference, Estimate, bootstrap_mean, holm, paired_difference
-from sleuth.metrics.answers import exact_match
+from sleuth.metrics.answers import exact_match, rules_of
 from sleuth.retrievers.perturbed.contradicting import MARK
 from sleuth.storage import write_json
 from sleuth.types import Trajectory

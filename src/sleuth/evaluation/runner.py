@@ -27,8 +27,9 @@ from sleuth.evaluation.result import (
     read_scores,
     summarise,
 )
-from sleuth.evaluation.settings import differing, rules_of, settings_of, versions
+from sleuth.evaluation.settings import differing, settings_of, versions
 from sleuth.lock import FolderLock
+from sleuth.metrics.answers import rules_of
 from sleuth.rewards.base import Reward, score_all
 from sleuth.rollouts.run import roll_out
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter

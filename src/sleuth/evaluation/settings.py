@@ -15,8 +15,7 @@ from typing import Any
 
 import sleuth
 from sleuth.episodes.world import World
-from sleuth.errors import ConfigError
-from sleuth.metrics.answers import RULES, Rules, rules_for
+from sleuth.metrics.answers import rules_of
 from sleuth.rewards.base import Reward
 from sleuth.types import Question
 
@@ -51,14 +50,6 @@ def settings_of(
         "reward": None if reward is None else describe(reward),
     }
     return settings | ({"perturbation": dict(perturbation)} if perturbation else {})
-
-
-def rules_of(dataset: str) -> Rules:
-    """The data set's rules; the default ones, under that name, for a data set of the user's own."""
-    try:
-        return rules_for(dataset)
-    except ConfigError:
-        return RULES["default"]
 
 
 def fingerprint(questions: Sequence[Question]) -> str:

@@ -75,6 +75,14 @@ def rules_for(dataset: str) -> Rules:
     return rules
 
 
+def rules_of(dataset: str) -> Rules:
+    """The data set's rules; the default ones, under that name, for a data set of the user's own."""
+    try:
+        return rules_for(dataset)
+    except ConfigError:
+        return RULES["default"]
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """Agreement of a prediction with its gold: an answer, a set of facts, or several of these jointly."""

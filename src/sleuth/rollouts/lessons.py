@@ -15,7 +15,7 @@ from sleuth.episodes.protocol import AgentProtocol
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, DataError, SleuthError
 from sleuth.files import lines
-from sleuth.metrics.answers import exact_match, golds_of, rules_for
+from sleuth.metrics.answers import exact_match, golds_of, rules_of
 from sleuth.retrievers.given import InOrder
 from sleuth.rollouts.demonstrate import written
 from sleuth.rollouts.run import play_all, roll_out
@@ -52,7 +52,7 @@ def _row(teacher: AgentProtocol, trajectory: Trajectory) -> dict[str, Any]:
 def _is_right(protocol: AgentProtocol, row: dict[str, Any]) -> bool:
     question = Question(row["id"], row["question"], tuple(row["answers"]))
     read = read_transcript(protocol, question, [(s["by"], s["text"]) for s in row["segments"]])
-    rules = rules_for(row["dataset"])
+    rules = rules_of(row["dataset"])
     return not read.malformed and exact_match(read.answer, golds_of(question), rules) == 1.0
 
 

@@ -18,8 +18,7 @@ import msgspec
 import numpy as np
 
 from sleuth.errors import DataError
-from sleuth.evaluation.settings import rules_of
-from sleuth.metrics.answers import exact_match
+from sleuth.metrics.answers import exact_match, rules_of
 from sleuth.rollouts.store import decode as decode_trajectory
 from sleuth.text import normalise
 from sleuth.types import Trajectory

@@ -18,7 +18,7 @@ from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.pages.comparison_page import write_comparison
 from sleuth.evaluation.pages.page import TEMPLATES
 from sleuth.evaluation.records import record_of
-from sleuth.evaluation.settings import rules_of
+from sleuth.metrics.answers import rules_of
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
 from sleuth.storage import LinesWriter, read_json, write_json

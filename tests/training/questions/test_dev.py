@@ -23,5 +23,5 @@ def test_dev_em_is_of_greedy_episodes():
     world = replace(toy.parts().world, engine=engine)
     ((episode,),) = roll_out(toy.QUESTIONS[:1], world, width=1)
     right = [replace(toy.QUESTIONS[0], answers=(episode.answer or "",))]
-    wrong = [replace(toy.QUESTIONS[0], id="other", answers=("zzz",))]
+    wrong = [replace(toy.QUESTIONS[0], id="other", answers=("zzz",), dataset="our-handbook")]
     assert dev_em(policy, right + wrong, world.sampled(2.0, 1.0), width=2) == 0.5

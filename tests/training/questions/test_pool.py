@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sleuth.training.questions.pool import LEAST, QuestionPool, guess_chance, live_chance
+from sleuth.training.questions.pool import LEAST, QuestionPool, guess_chance, is_right, live_chance
 from sleuth.types import Action, Question, Segment, Trajectory
 
 QUESTIONS = [Question(f"q{i}", f"Who wrote book {i}?", ("Ann",)) for i in range(6)]
@@ -22,6 +22,11 @@ def test_the_chance_of_a_live_group_by_hand():
     assert live_chance(0.5, 2) == 0.5
     assert live_chance(0.25, 4) == pytest.approx(1 - 0.25**4 - 0.75**4)
     assert live_chance(0.0, 8) == live_chance(1.0, 8) == 0.0
+
+
+def test_a_data_set_of_the_user_s_own_has_the_default_rules():
+    own = replace(QUESTIONS[0], dataset="our-handbook")
+    assert [is_right(trajectory) for trajectory in group(own, 1, 1)] == [True, False]
 
 
 def test_questions_that_always_or_never_succeed_are_drawn_rarely():

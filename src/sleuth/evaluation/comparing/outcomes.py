@@ -12,7 +12,7 @@ from sleuth.errors import DataError
 from sleuth.evaluation.comparing.error_classes import error_class
 from sleuth.evaluation.records import Key, key_of
 from sleuth.evaluation.result import TRAJECTORIES
-from sleuth.evaluation.settings import rules_of
+from sleuth.metrics.answers import rules_of
 from sleuth.metrics.selective import RiskCoverage, risk_coverage
 from sleuth.rollouts.store import TrajectoryReader
 from sleuth.types import Action, Segment, Trajectory

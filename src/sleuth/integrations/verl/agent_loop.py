@@ -17,7 +17,7 @@ from sleuth.episodes.world import World
 from sleuth.errors import RolloutError
 from sleuth.integrations.verl.engine import SharedTokenizer, VerlEngine
 from sleuth.integrations.verl.scorer import Scorer
-from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_for
+from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.types import Question, Trajectory
@@ -111,7 +111,7 @@ def output_of(trajectory: Trajectory, versions: list[int], metrics: AgentLoopMet
 def figures(trajectory: Trajectory) -> dict[str, float]:
     """Figures that verl averages in its validation: exact match chooses Sleuth's checkpoints."""
     question = trajectory.question
-    rules = rules_for(question.dataset)
+    rules = rules_of(question.dataset)
     return {
         "exact_match": exact_match(prediction_of(trajectory), golds_of(question), rules),
         "searches": float(trajectory.searches),

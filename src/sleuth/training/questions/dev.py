@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from sleuth.episodes.world import GREEDY, World
-from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_for
+from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
 from sleuth.rollouts.run import roll_out
 from sleuth.scale import Scale
 from sleuth.training.parallel import ranks
@@ -36,7 +36,7 @@ def dev_em(policy: Policy, questions: Sequence[Question], world: World, width: i
     def matches() -> list[float]:
         groups = roll_out(ranks.share(questions), replace(world, sampling=GREEDY), width=width)
         return [
-            exact_match(prediction_of(t), golds_of(t.question), rules_for(t.question.dataset))
+            exact_match(prediction_of(t), golds_of(t.question), rules_of(t.question.dataset))
             for (t,) in groups
         ]
 

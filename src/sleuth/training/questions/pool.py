@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_for
+from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
 from sleuth.text import contains
 from sleuth.types import Question, Trajectory
 
@@ -98,7 +98,7 @@ class QuestionPool:
 def is_right(trajectory: Trajectory) -> bool:
     """Whether the answer matches an accepted one exactly, by its data set's rules."""
     question = trajectory.question
-    golds, rules = golds_of(question), rules_for(question.dataset)
+    golds, rules = golds_of(question), rules_of(question.dataset)
     return exact_match(prediction_of(trajectory), golds, rules) == 1.0
 
 
