@@ -61,9 +61,15 @@ def test_a_budget_ends_before_a_step_as_long_as_the_longest(monkeypatch: pytest.
     now = 106.5
     assert budget.is_spent()  # 6.5 + 4 > 10
     assert budget.elapsed_s == 6.5
-    now = 106.6
-    budget.lap()
-    now = 106.7
-    budget.lap()
-    assert not budget.is_spent()  # the step of 4 is no longer among the last three
     assert not Budget(None).is_spent()
+
+
+def test_work_done_once_before_a_step_forecasts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("sleuth.training.runs.stopping.time.monotonic", lambda: now)
+    budget = Budget(10.0)
+    now = 5.0
+    budget.restart_lap()
+    now = 7.0
+    budget.lap()
+    assert not budget.is_spent()  # 7 + 2 ≤ 10, where the first step with its measurement took 7

@@ -180,6 +180,7 @@ class _Stage:
         """One step: questions → trajectories → rewards → signals → update. Returns its row."""
         if self.pool and step == 1:
             self._measure(self.pool)
+            self.phase.budget.restart_lap()
         started, self.scoring_s = time.monotonic(), 0.0
         groups, played = self._experience(step)
         collected = time.monotonic()

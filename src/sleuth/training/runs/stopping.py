@@ -7,15 +7,12 @@ half of the weights updated.
 import signal
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 Stop = Callable[[], bool]
 """Whether to stop; called often, so it must be quick."""
-RECENT = 3
-"""Steps that forecast the next one. The first step of GRPO also measures all candidates, and must not count for ever."""
 
 
 @contextmanager
@@ -54,7 +51,7 @@ class Budget:
     def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
         self._start = self._lap = time.monotonic()
-        self._laps = deque([0.0], maxlen=RECENT)
+        self._longest = 0.0
 
     @property
     def elapsed_s(self) -> float:
@@ -63,9 +60,13 @@ class Budget:
 
     def lap(self) -> None:
         now = time.monotonic()
-        self._laps.append(now - self._lap)
+        self._longest = max(self._longest, now - self._lap)
         self._lap = now
 
+    def restart_lap(self) -> None:
+        """Let the running step begin now: what came before it happens once, and forecasts no other step."""
+        self._lap = time.monotonic()
+
     def is_spent(self) -> bool:
-        """Whether one more step as long as the longest of the last three would end too late."""
-        return self._seconds is not None and self.elapsed_s + max(self._laps) > self._seconds
+        """Whether one more step as long as the longest so far would end too late."""
+        return self._seconds is not None and self.elapsed_s + self._longest > self._seconds
