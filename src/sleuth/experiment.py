@@ -96,6 +96,7 @@ class Experiment:
         return Policy.load(
             scale.model,
             lora_rank=scale.lora_rank,
+            frozen_layers=scale.frozen_layers,
             precision=scale.precision,
             gradient_checkpointing=scale.gradient_checkpointing,
             shard=scale.shard,

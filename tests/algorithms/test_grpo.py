@@ -1,5 +1,7 @@
 import math
 from dataclasses import replace
+from itertools import combinations
+from statistics import pvariance
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sleuth.algorithms.base import TokenBatch
-from sleuth.algorithms.grpo import GRPO, group_advantages
+from sleuth.algorithms.grpo import GRPO, group_advantages, most_varied
 from sleuth.errors import ConfigError, RewardError
 from sleuth.types import Question, Score, Segment, Signal, Trajectory
 
@@ -40,6 +42,37 @@ def test_advantages_worked_out_by_hand():
 @pytest.mark.parametrize("rewards", [[], [3.5], [0.1] * 7, [0.0, 0.0], [-0.0, 0.0]])
 def test_nothing_to_compare_is_exactly_zero(rewards: list[float], scale: Any):
     assert group_advantages(rewards, scale) == [0.0] * len(rewards)
+
+
+def test_the_most_varied_rewards_worked_out_by_hand():
+    assert most_varied([0, 0, 1, 0, 0, 0], 3) == [0, 1, 2]  # the success and two failures
+    assert most_varied([1, 1, 1, 0], 2) == [0, 3]
+    # {0, .8, 1} has variance .187, {0, .5, 1} .167
+    assert most_varied([0.8, 1.0, 0.0, 0.5], 3) == [0, 1, 2]
+    assert most_varied([3.0, 1.0], 2) == most_varied([3.0, 1.0], 5) == [0, 1]
+
+
+@patient
+@given(st.lists(st.floats(-9, 9), min_size=1, max_size=8), st.integers(1, 8))
+def test_no_other_part_of_a_group_varies_more(rewards: list[float], count: int):
+    chosen = most_varied(rewards, count)
+    size = min(count, len(rewards))
+    assert len(chosen) == size
+    assert chosen == sorted(set(chosen))
+    best = max(pvariance(part) for part in combinations(rewards, size))
+    assert pvariance([rewards[i] for i in chosen]) == pytest.approx(best, abs=1e-9)
+
+
+def test_only_the_most_varied_rollouts_are_trained_on():
+    group = [rollout(reward, sample=i) for i, reward in enumerate([0.0, 0.0, 1.0, 0.0])]
+    signals = GRPO(scale="none", train_on=2).signals([group])
+    # the baseline is the mean of those that are left
+    assert [(s.trajectory.sample, s.weights) for s in signals] == [(0, (-0.5,) * 2), (2, (0.5,) * 2)]
+    assert GRPO(scale="none", train_on=2, drop_zero_variance=True).signals([[rollout(1.0)] * 4]) == []
+    with pytest.raises(ConfigError, match="nothing to compare"):
+        GRPO(train_on=1)
+    with pytest.raises(RewardError, match="finite"):
+        GRPO(train_on=2).signals([[rollout(math.nan), rollout(1.0), rollout(0.0)]])
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -35,11 +35,17 @@ def passes_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forward, "PASS", defaultdict(int))
 
 
-def tiny(family: str = "Llama", lora_rank: int = 0, precision: str = "float32", **changes: Any) -> Policy:
+def tiny(
+    family: str = "Llama",
+    lora_rank: int = 0,
+    precision: str = "float32",
+    frozen_layers: int = 0,
+    **changes: Any,
+) -> Policy:
     torch.manual_seed(0)
     config = getattr(transformers, f"{family}Config")(**TINY | FAMILIES.get(family, {}) | changes)
     model = getattr(transformers, f"{family}ForCausalLM")(config)
-    return Policy(model, lora_rank=lora_rank, precision=precision)
+    return Policy(model, lora_rank=lora_rank, precision=precision, frozen_layers=frozen_layers)
 
 
 def rollout(prompt: int, turns: list[tuple[int, int]], seed: int) -> Trajectory:
@@ -117,6 +123,30 @@ def test_shared_prefix_with_adapters_reference_and_old_policy():
     assert relative(a, b) < 1e-5
     assert shared.kl == pytest.approx(plain.kl, rel=1e-4)
     assert shared.ratio == pytest.approx(torch.exp(torch.tensor(-0.1)).item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("lora_rank", [0, 4])
+@pytest.mark.parametrize("share_prefix", [True, False])
+def test_frozen_layers_have_no_gradient_and_the_others_that_of_full_training(
+    share_prefix: bool, lora_rank: int
+):
+    whole, upper = (tiny(lora_rank=lora_rank, frozen_layers=count) for count in (0, 1))
+    if lora_rank:  # fresh adapters have no gradient in one half
+        for parameter in whole.trainable_parameters():
+            torch.nn.init.normal_(parameter, std=0.05)
+        upper.model.load_state_dict(whole.model.state_dict())
+    for policy in (whole, upper):
+        gradients(policy, share_prefix=share_prefix)
+    expected = {
+        name: p.grad for name, p in whole.trainable().items() if "layers.1." in name or ".norm." in name
+    }
+    found = {name: p.grad for name, p in upper.trainable().items()}
+    assert found.keys() >= expected.keys()
+    assert not any("layers.0." in name or "embed" in name for name in found)
+    for name, gradient in expected.items():
+        assert relative(found[name], gradient) < 1e-5, name
+    prefix = upper.forward.prefix([1, 2, 3])
+    assert [keys.requires_grad for keys, _ in prefix.leaves().keys_values] == [False, True]
 
 
 def test_kl_estimators_are_logged_beyond_the_loss_s_clamp():

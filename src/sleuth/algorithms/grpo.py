@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import pvariance
 from typing import TYPE_CHECKING, Literal
 
 from sleuth.algorithms.base import Aggregation, Algorithm, Companion, Groups, KLEstimator, Loss, TokenBatch
-from sleuth.checked import NonNegativeFloat, Positive
+from sleuth.checked import NonNegative, NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, RewardError
 from sleuth.types import Signal
 
@@ -35,8 +36,7 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
     A group of one and a group of equal rewards have advantage 0: there is nothing to compare.
     Raises RewardError for rewards that are not finite, or too far apart to be compared.
     """
-    if not all(math.isfinite(reward) for reward in rewards):
-        raise RewardError(f"a reward is not a finite number: {list(rewards)}")
+    check_finite(rewards)
     count = len(rewards)
     if all(reward == rewards[0] for reward in rewards):
         return [0.0] * count
@@ -51,6 +51,27 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
         return centred
     divisor = max(std, std_floor) if scale == "std_floor" else std + STD_EPSILON
     return [deviation / divisor for deviation in centred]
+
+
+def check_finite(rewards: Sequence[float]) -> None:
+    """Raise RewardError for a reward that is no number."""
+    if not all(math.isfinite(reward) for reward in rewards):
+        raise RewardError(f"a reward is not a finite number: {list(rewards)}")
+
+
+def most_varied(rewards: Sequence[float], count: int) -> list[int]:
+    """Places of the `count` rewards with the largest variance, ascending; all if there are no more than that.
+
+    They are the highest k and the lowest count − k, for the best k (PODS, Xu et al. 2025, arXiv 2504.13818). Failures
+    of a group with one success are much alike, so updating on some of them costs less and teaches almost as much.
+    Raises RewardError for a reward that is not a finite number.
+    """
+    check_finite(rewards)
+    if len(rewards) <= count:
+        return list(range(len(rewards)))
+    order = sorted(range(len(rewards)), key=lambda i: rewards[i])
+    parts = [order[: count - k] + order[len(order) - k :] for k in range(count + 1)]
+    return sorted(max(parts, key=lambda part: pvariance([rewards[i] for i in part])))
 
 
 @dataclass(frozen=True)
@@ -77,10 +98,14 @@ class GRPO(Algorithm):
     """Bound of π_old / π_engine, by which a token's loss is multiplied if another engine sampled it; 0 = never."""
     drop_zero_variance: bool = False
     """Leave groups with equal rewards out of the update and out of its denominator (DAPO, Yu et al. 2025)."""
+    train_on: NonNegative = 0
+    """Most rollouts of a group that are trained on, those whose rewards vary most; 0 = all; see `most_varied`."""
 
     def cross_check(self) -> None:
         if self.scale == "std_floor" and self.std_floor == 0:
             raise ConfigError("grpo.scale='std_floor' needs std_floor > 0")
+        if self.train_on == 1:
+            raise ConfigError("grpo.train_on=1 leaves nothing to compare: set it to 0 or to 2 and more")
 
     @property
     def needs_reference(self) -> bool:
@@ -99,6 +124,9 @@ class GRPO(Algorithm):
             rewards = [reward for _, reward in usable]
             if self.drop_zero_variance and len(set(rewards)) < 2:
                 continue
+            if self.train_on:
+                usable = [usable[i] for i in most_varied(rewards, self.train_on)]
+                rewards = [reward for _, reward in usable]
             pairs = zip(usable, group_advantages(rewards, self.scale, self.std_floor), strict=True)
             signals += [Signal(t, (a,) * t.response_length) for (t, _), a in pairs if t.response_length]
         return signals

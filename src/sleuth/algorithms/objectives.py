@@ -74,10 +74,10 @@ def masked_mean(values_N_T: Tensor, mask_N_T: Tensor) -> float:
     return float(where_masked(values_N_T, mask_N_T).sum() / mask_N_T.sum().clamp(min=1))
 
 
-def entropy(logits: Tensor) -> Tensor:
-    """Entropy in nats of softmax(logits) over the last dimension, [..., V] → [...]; a logit of −∞ adds 0."""
-    finite = logits.clamp(min=torch.finfo(logits.dtype).min)
-    return logits.logsumexp(dim=-1) - (logits.softmax(dim=-1) * finite).sum(dim=-1)
+def entropy(logprobs: Tensor) -> Tensor:
+    """Entropy in nats of log-probabilities over the last dimension, [..., V] → [...]; one of −∞ adds 0."""
+    finite = logprobs.clamp(min=torch.finfo(logprobs.dtype).min)
+    return -(logprobs.exp() * finite).sum(dim=-1)
 
 
 def where_masked(values_N_T: Tensor, mask_N_T: Tensor) -> Tensor:

@@ -93,6 +93,7 @@ class Outline:
             self.model,
             self.tokenizer,
             lora_rank=plan.lora_rank,
+            frozen_layers=plan.frozen_layers,
             gradient_checkpointing=plan.gradient_checkpointing,
         )
         self.parameters = sum(p.numel() for p in self.policy.model.parameters())

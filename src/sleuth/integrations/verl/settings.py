@@ -54,6 +54,8 @@ def obstacle(recipe: Recipe, cluster: Cluster) -> str:
         f"verl has no warm start: run 'sleuth train {recipe.name} --set scale.steps=0 -o RUN' and export with "
         "--set scale.model=RUN/model --set scale.warm_start_examples=0": scale.warm_start_examples > 0,
         "verl counts groups of equal rewards: set algorithm.drop_zero_variance=false": algorithm.drop_zero_variance,
+        "verl trains on every rollout: set algorithm.train_on=0": algorithm.train_on > 0,
+        "verl trains every layer: set scale.frozen_layers=0": scale.frozen_layers > 0,
         "verl draws all questions alike: set scale.candidates=0 and scale.refill=0": scale.candidates > 0
         or scale.refill > 0,
         "verl has no linear schedule: set scale.lr_schedule to constant or cosine": scale.lr_schedule

@@ -56,8 +56,8 @@ class Prefix:
     """Per layer, each [1, heads, length, head_dim]."""
 
     def leaves(self) -> Prefix:
-        """The same numbers, detached from the graph, ready to collect gradients."""
-        last, *others = (tensor.detach().requires_grad_() for tensor in self._tensors())
+        """The same numbers, detached from the graph, ready to collect gradients where the prefix can use them."""
+        last, *others = (tensor.detach().requires_grad_(tensor.requires_grad) for tensor in self._tensors())
         return Prefix(self.length, last, list(zip(others[::2], others[1::2], strict=True)))
 
     def backward(self, leaves: Prefix) -> None:
@@ -270,6 +270,7 @@ class Forward:
         logits = self._logits(states).float()
         if temperature not in (0.0, 1.0):
             logits = logits / temperature
-        logprobs = logits.log_softmax(dim=-1).gather(-1, targets[:, None])[:, 0]
+        logprobs = logits.log_softmax(dim=-1)
         with torch.no_grad():
-            return logprobs, entropy(logits)
+            spread = entropy(logprobs)
+        return logprobs.gather(-1, targets[:, None])[:, 0], spread
