@@ -65,6 +65,24 @@ def test_a_curriculum_is_measured_by_its_last_stage(world: dict[str, Any], tmp_p
     assert evaluation.settings["reward"]["curriculum"]["stage"] == 2
 
 
+def test_the_warm_start_trains_all_layers_and_reinforcement_the_upper_ones(
+    world: dict[str, Any], tmp_path: Path
+) -> None:
+    run = experiment(world, tmp_path, world["recipe"].sized(frozen_layers=0.5))
+    run.warm_start()
+    assert run.policy.trainable().keys() == dict(run.policy.model.named_parameters()).keys()
+    before = {name: p.detach().clone() for name, p in run.policy.model.named_parameters()}
+    run.reinforce()
+    run.close()
+    frozen = before.keys() - run.policy.trainable().keys()
+    assert any("layers.0." in name for name in frozen)
+    assert not any("layers.1." in name for name in frozen)
+    assert all(run.policy.model.get_parameter(name).equal(before[name]) for name in frozen)
+    saved = run.save_model()
+    assert {name for name, _ in run.policy.merged()} == before.keys()
+    assert (saved / "config.json").is_file()
+
+
 def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_path: Path) -> None:
     experiment(world, tmp_path, world["recipe"].sized(eval_every=1)).run()
     assert (tmp_path / "eval-step-000000" / "result.json").is_file()  # before the first step

@@ -96,7 +96,6 @@ class Experiment:
         return Policy.load(
             scale.model,
             lora_rank=scale.lora_rank,
-            frozen_layers=scale.frozen_layers,
             precision=scale.precision,
             gradient_checkpointing=scale.gradient_checkpointing,
             shard=scale.shard,
@@ -284,6 +283,8 @@ class Experiment:
         from sleuth.training.runs.stopping import asked_to_stop
 
         recipe, parts = self.recipe, self._parts()
+        if recipe.scale.frozen_layers:
+            self.policy.freeze_layers(recipe.scale.frozen_layers)
         with asked_to_stop() as stop:
             evaluate = self._while_training(stop) if recipe.scale.eval_every else None
             scale, log = recipe.scale, self.log

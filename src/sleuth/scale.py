@@ -46,9 +46,9 @@ class Scale(Checked):
     weight_decay: NonNegativeFloat = 0.0
     max_grad_norm: NonNegativeFloat = 1.0
     lora_rank: NonNegative = 0  # 0 = full fine-tuning.
-    frozen_layers: NonNegative = (
-        0  # Lowest layers that are not trained, nor are the embeddings; 0 = train all.
-    )
+    frozen_layers: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    """Share of the layers, from the lowest up, that reinforcement leaves as they are with the embeddings; a warm
+    start trains all of them."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Training arithmetic; bfloat16 is autocast over float32 weights, auto is bfloat16 where it is fast."""
     engine: str = "auto"

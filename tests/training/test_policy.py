@@ -45,14 +45,6 @@ def test_the_reference_must_be_frozen_first():
         compute_logprobs(tiny(), [EPISODE], reference=True)
 
 
-def test_one_layer_must_be_left_to_train():
-    layers = toy.model().config.num_hidden_layers
-    with pytest.raises(
-        ConfigError, match=f"frozen_layers={layers} leaves none of the model's {layers} layers"
-    ):
-        Policy(toy.model(), frozen_layers=layers)
-
-
 @pytest.mark.parametrize("rank", [0, 4])
 def test_state_restores_policy_and_reference(rank: int):
     policy = tiny(rank)

@@ -93,9 +93,10 @@ class Outline:
             self.model,
             self.tokenizer,
             lora_rank=plan.lora_rank,
-            frozen_layers=plan.frozen_layers,
             gradient_checkpointing=plan.gradient_checkpointing,
         )
+        if plan.frozen_layers and not plan.warm_start_examples:  # a warm start trains all layers
+            self.policy.freeze_layers(plan.frozen_layers)
         self.parameters = sum(p.numel() for p in self.policy.model.parameters())
         self.trainable = sum(p.numel() for p in self.policy.trainable_parameters())
 

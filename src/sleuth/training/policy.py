@@ -37,15 +37,12 @@ class Policy:
         tokenizer: Any = None,
         *,
         lora_rank: int = 0,
-        frozen_layers: int = 0,
         precision: Precision = "auto",
         gradient_checkpointing: bool = False,
         shard: bool = False,
         seed: int = 0,
     ) -> None:
         """Wrap a loaded model. `lora_rank` > 0 adds adapters to all linear layers and trains only them.
-
-        `frozen_layers` > 0 trains neither that many of the lowest layers nor the embeddings: the backward pass ends there.
 
         Weights become float32. The model stays in eval mode: dropout would make the ratio of the
         first update differ from 1. `seed` fixes the initial weights of the adapters.
@@ -58,8 +55,6 @@ class Policy:
             raise ConfigError("the model holds an adapter already: merge it and give the plain model")
         # bfloat16 weights would lose most small updates to rounding.
         self.model = _with_adapters(model.float(), lora_rank, seed) if lora_rank else model.float()
-        if frozen_layers:
-            _freeze(_base(self.model, lora_rank), frozen_layers)
         self.tokenizer = tokenizer
         self.lora_rank = lora_rank
         self.model.eval()
@@ -104,6 +99,19 @@ class Policy:
     def trainable_parameters(self) -> list[nn.Parameter]:
         """Parameters that the optimiser changes."""
         return list(self.trainable().values())
+
+    def freeze_layers(self, share: float) -> None:
+        """Train neither the embeddings nor this share of the layers, from the lowest up, from now on.
+
+        The backward pass ends above them. An output layer that is tied to the embeddings is frozen too.
+        Raises ConfigError if the ranks divide the parameters.
+        """
+        if self.is_sharded:
+            raise ConfigError("the layers of divided parameters cannot be frozen: set scale.frozen_layers=0")
+        model: Any = self.causal_lm
+        layers = model.get_decoder().layers
+        for module in (model.get_input_embeddings(), *layers[: int(share * len(layers))]):
+            module.requires_grad_(False)
 
     @property
     def version(self) -> int:
@@ -223,17 +231,6 @@ def _with_adapters(model: nn.Module, rank: int, seed: int) -> nn.Module:
         torch.manual_seed(seed)
         wrapped: nn.Module = get_peft_model(model, settings)
     return wrapped
-
-
-def _freeze(model: Any, count: int) -> None:
-    """Keep the embeddings, the output layer if it is tied to them, and the lowest `count` layers as they are."""
-    layers = model.get_decoder().layers
-    if count >= len(layers):
-        raise ConfigError(
-            f"scale.frozen_layers={count} leaves none of the model's {len(layers)} layers to train"
-        )
-    for module in (model.get_input_embeddings(), *layers[:count]):
-        module.requires_grad_(False)
 
 
 def _remove_dropout(model: nn.Module) -> None:

@@ -8,7 +8,7 @@ from sleuth.training.figures import Groups, is_trainable, whole_episodes
 from sleuth.training.policy import Policy
 from sleuth.training.update.gradients import compute_logprobs, sampled_logprobs
 
-DRIFT_EPISODES = 8
+DRIFT_EPISODES = 4
 """Episodes on which the drift from the first policy is measured."""
 
 
