@@ -73,15 +73,18 @@ def learning(folder: Path) -> Iterator[str]:
 
 
 def stages(folder: Path) -> Iterator[str]:
-    """A run of `sleuth demo`."""
-    run = json.loads((folder / "result.json").read_text())
+    """Runs of `sleuth demo`: figures after each stage, and what GRPO gained."""
     names = {"em": "EM", "f1": "F1", "valid_format": "valid format", "searches": "searches a question"}
-    rows = [
-        [stage, *(interval(figures[name], name) for name in names)]
-        for stage, figures in run["stages"].items()
-    ]
-    count = next(iter(run["stages"].values()))["n"]
-    yield from table([f"{run['recipe']}, {count} questions", *names.values()], rows)
+    for path in sorted(folder.glob("*.json")):
+        run = json.loads(path.read_text())
+        rows = [
+            [stage, *(interval(figures[name], name) for name in names)]
+            for stage, figures in run["stages"].items()
+        ]
+        count = next(iter(run["stages"].values()))["n"]
+        name = "" if path.stem == "result" else f", {path.stem}"
+        yield from table([f"{run['recipe']}, {count} questions{name}", *names.values()], rows)
+        yield from (f"{note}.\n" for note in run["notes"] if note.startswith(("warm start:", "GRPO over")))
 
 
 def first_runs(folder: Path) -> Iterator[str]:
