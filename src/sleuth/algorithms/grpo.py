@@ -121,13 +121,14 @@ class GRPO(Algorithm):
         signals: list[Signal] = []
         for group in groups:
             usable = [(t, t.score.total) for t in group if t.score and not t.fault and not t.score.invalid]
-            rewards = [reward for _, reward in usable]
-            if self.drop_zero_variance and len(set(rewards)) < 2:
+            if self.drop_zero_variance and len({reward for _, reward in usable}) < 2:
                 continue
             if self.train_on:
-                usable = [usable[i] for i in most_varied(rewards, self.train_on)]
-                rewards = [reward for _, reward in usable]
-            pairs = zip(usable, group_advantages(rewards, self.scale, self.std_floor), strict=True)
+                # Among equal rewards the sample decides, so that the order of a group changes nothing.
+                usable.sort(key=lambda pair: pair[0].sample)
+                usable = [usable[i] for i in most_varied([r for _, r in usable], self.train_on)]
+            advantages = group_advantages([r for _, r in usable], self.scale, self.std_floor)
+            pairs = zip(usable, advantages, strict=True)
             signals += [Signal(t, (a,) * t.response_length) for (t, _), a in pairs if t.response_length]
         return signals
 
