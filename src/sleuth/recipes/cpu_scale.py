@@ -38,7 +38,6 @@ SEARCH_GRPO = replace(
     refill=1.0,
     steps=14,
     batch=8,
-    micro_batch_tokens=4096,  # the activations of half the layers: as much memory as 2,048 tokens of all
     temperature=0.8,
     lr=3e-5,
     lr_warmup=0.2,  # the first steps spend rollouts of the first weights: at the full rate one seed lost half its format
