@@ -244,7 +244,7 @@ def torchrun(folder: Path, model: Path, **scale: object) -> subprocess.Completed
 
 @slow
 def test_torchrun_trains_a_recipe_and_refuses_in_one_line(tmp_path: Path, tiny_model: Path) -> None:
-    done = torchrun(tmp_path, tiny_model, shard="true")
+    done = torchrun(tmp_path, tiny_model, shard="true", frozen_layers=0)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)
     assert (summary["steps"], summary["stopped"], summary["n"]) == (2, "done", 3)
@@ -254,3 +254,6 @@ def test_torchrun_trains_a_recipe_and_refuses_in_one_line(tmp_path: Path, tiny_m
     refused = torchrun(tmp_path, tiny_model, batch=3)
     assert refused.returncode != 0
     assert refused.stderr.count("sleuth: scale.batch = 3 questions cannot be divided") == 1
+    refused = torchrun(tmp_path, tiny_model, shard="true")
+    assert refused.stderr.count("sleuth: layers that are divided among ranks cannot be frozen") == 1
+    assert "warm start" not in refused.stderr

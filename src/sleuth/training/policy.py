@@ -104,10 +104,7 @@ class Policy:
         """Train neither the embeddings nor this share of the layers, from the lowest up, from now on.
 
         The backward pass ends above them. An output layer that is tied to the embeddings is frozen too.
-        Raises ConfigError if the ranks divide the parameters.
         """
-        if self.is_sharded:
-            raise ConfigError("the layers of divided parameters cannot be frozen: set scale.frozen_layers=0")
         model: Any = self.causal_lm
         layers = model.get_decoder().layers
         for module in (model.get_input_embeddings(), *layers[: int(share * len(layers))]):

@@ -105,12 +105,14 @@ def sum_gradients(parameters: Sequence[Parameter]) -> None:
 
 
 def check(plan: Scale) -> None:
-    """Raise ConfigError for a batch that the ranks cannot divide equally, and for vLLM on several ranks."""
+    """Raise ConfigError for a batch that ranks cannot divide, frozen layers that they divide, and vLLM on several."""
     if plan.batch % count():
         raise ConfigError(
             f"scale.batch = {plan.batch} questions cannot be divided among {count()} ranks: "
             "set scale.batch to a multiple"
         )
+    if count() > 1 and plan.shard and plan.frozen_layers:
+        raise ConfigError("layers that are divided among ranks cannot be frozen: set scale.frozen_layers=0")
     if count() > 1 and plan.engine == "vllm":
         raise ConfigError(
             "scale.engine='vllm' does not share a process with torchrun's group: leave one of them out, or start "
