@@ -50,8 +50,8 @@ results: $(VENV)/.test
 	$(BIN)/python tools/results.py
 
 ## make learn        does training gain on its warm start? SmolLM2, about 45 minutes on two cores; fails below 4 EM points
-learn: $(VENV)/.test
-	$(BIN)/python benchmarks/learn.py eval-rar/demo --arms method --data factbook:dev/bridge,intersection --questions 300 \
+learn: .venv-openvino/.demo
+	.venv-openvino/bin/python benchmarks/learn.py eval-rar/demo --arms method --data factbook:dev/bridge,intersection --questions 300 \
 		--sampled 0 --set scale.dev_questions=0 --at-least 4 --json runs/learn
 
 ## make bench        rollouts, update, a whole step and BM25 against their yardsticks; JSON in results/benchmarks

@@ -54,7 +54,7 @@ def group_advantages(rewards: Sequence[float], scale: Scaling = "std", std_floor
 
 
 def check_finite(rewards: Sequence[float]) -> None:
-    """Raise RewardError for a reward that is not a number."""
+    """Raise RewardError for a reward that is not a finite number."""
     if not all(math.isfinite(reward) for reward in rewards):
         raise RewardError(f"a reward is not a finite number: {list(rewards)}")
 
