@@ -111,6 +111,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--sampled", type=int, default=100, help="questions of which four answers are sampled"
     )
+    parser.add_argument("--index", default="", help="index folder; default: that of the data set")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     at_least = "fail if the method gains fewer EM points over its warm start"
     parser.add_argument("--at-least", type=float, metavar="POINTS", help=at_least)
@@ -128,10 +129,10 @@ def run(name: str, recipe: Recipe, base: Path, options: argparse.Namespace) -> E
     done = base / name / "model"
     gc.collect()  # what was run before holds a model, its moments and its cache
     if not done.exists():
-        Experiment(recipe, base / name, say=say).run(evaluate=False)
+        Experiment(recipe, base / name, options.index, say=say).run(evaluate=False)
         gc.collect()
         give_back()
-    trained = Experiment(recipe.sized(model=str(done)), base / name, say=say)
+    trained = Experiment(recipe.sized(model=str(done)), base / name, options.index, say=say)
     trained.open()
     evaluation = trained.evaluate("eval")
     if options.sampled:
