@@ -47,11 +47,22 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 def learning(folder: Path) -> Iterator[str]:
     """Runs of benchmarks/learn.py: a warm start and what each arm gained on it, by kind of question."""
-    for path in sorted(folder.glob("*.json")):
-        run = json.loads(path.read_text())
+    runs = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    rows = []
+    for name, run in runs.items():
+        before, after = (run["arms"][arm]["all"] for arm in ("warm-start", "method"))
+        played = rollouts(run["arms"]["method"])
+        shown = [interval(before["em"]), interval(after["em"]), gain(after["em"]["gain"])]
+        rows.append(
+            [name, str(before["n"]), str(played), *shown, gain(after["valid_format"]["gain"], "valid_format")]
+        )
+    yield from table(
+        ["run", "questions", "rollouts", "EM of the warm start", "EM", "gain", "gain in valid format"], rows
+    )
+    for name, run in runs.items():
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
-        yield f"### {path.stem}: {run['recipe']['name']}, seed {run['seed']}\n"
+        yield f"### {name}: {run['recipe']['name']}, seed {run['seed']}\n"
         yield f"`{run['command']}` (commit {run['commit'] or 'unknown'}), {run['questions']} questions of `{run['data']}`\n"
         head = ["EM", *(f"{kind} (n {arms['warm-start'][kind]['n']})" for kind in kinds), "valid format"]
         rows = []
@@ -67,9 +78,17 @@ def learning(folder: Path) -> Iterator[str]:
         for arm, found in arms.items():
             if curve := found.get("curve"):
                 rewards = ", ".join(f"{step['reward/total']:.2f}" for step in curve)
-                measured = found.get("selection", {}).get("episodes", 0)
-                played = measured + int(sum(step.get("rollouts/played", 0) for step in curve))
-                yield f"{arm}: sampled reward by step {rewards}; {played} rollouts, {measured} of them before the first step.\n"
+                yield f"{arm}: sampled reward by step {rewards}; {rollouts(found)} rollouts, {measured(found)} of them before the first step.\n"
+
+
+def measured(arm: dict[str, Any]) -> int:
+    """Rollouts of the candidates, before the first step."""
+    return int(arm.get("selection", {}).get("episodes", 0))
+
+
+def rollouts(arm: dict[str, Any]) -> int:
+    """All rollouts of an arm."""
+    return measured(arm) + int(sum(step.get("rollouts/played", 0) for step in arm["curve"]))
 
 
 def stages(folder: Path) -> Iterator[str]:
