@@ -69,6 +69,11 @@ def test_only_the_most_varied_rollouts_are_trained_on():
     # the baseline is the mean of those that are left
     assert [(s.trajectory.sample, s.weights) for s in signals] == [(0, (-0.5,) * 2), (2, (0.5,) * 2)]
     assert GRPO(scale="none", train_on=2, drop_zero_variance=True).signals([[rollout(1.0)] * 4]) == []
+    # of three failures the malformed one, of two successes the well-formed one
+    faults = ["", "", "no answer", "no <think>", ""]
+    rewards = [0.0, 0.0, 0.0, 1.0, 1.0]
+    group = [rollout(r, sample=i, malformed=f) for i, (r, f) in enumerate(zip(rewards, faults, strict=True))]
+    assert {s.trajectory.sample for s in GRPO(scale="none", train_on=2).signals([group])} == {2, 4}
     with pytest.raises(ConfigError, match="nothing to compare"):
         GRPO(train_on=1)
     with pytest.raises(RewardError, match="finite"):

@@ -99,7 +99,8 @@ class GRPO(Algorithm):
     drop_zero_variance: bool = False
     """Leave groups with equal rewards out of the update and out of its denominator (DAPO, Yu et al. 2025)."""
     train_on: NonNegative = 0
-    """Most rollouts of a group that are trained on, those whose rewards vary most; 0 = all; see `most_varied`."""
+    """Most rollouts of a group that are trained on, those whose rewards vary most; 0 = all; see `most_varied`.
+    Among equal failures malformed ones are taken first."""
 
     def cross_check(self) -> None:
         if self.scale == "std_floor" and self.std_floor == 0:
@@ -124,8 +125,9 @@ class GRPO(Algorithm):
             if self.drop_zero_variance and len({reward for _, reward in usable}) < 2:
                 continue
             if self.train_on:
-                # Among equal rewards the sample decides, so that the order of a group changes nothing.
-                usable.sort(key=lambda pair: pair[0].sample)
+                # Of equal failures those come first that lost the format: nothing else teaches to keep it, and half of
+                # a group may hold none. Then the sample decides, so that the order of a group changes nothing.
+                usable.sort(key=lambda pair: (not pair[0].malformed, pair[0].sample))
                 usable = [usable[i] for i in most_varied([r for _, r in usable], self.train_on)]
             advantages = group_advantages([r for _, r in usable], self.scale, self.std_floor)
             pairs = zip(usable, advantages, strict=True)

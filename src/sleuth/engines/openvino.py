@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sleuth.encoders.loading import first_line
+from sleuth.encoders.loading import first_line, quiet
 from sleuth.engines.base import Sampling
 from sleuth.engines.decoding.lanes import Ticket
 from sleuth.engines.decoding.stepped import SteppedDecoder, SteppedEngine, Written
@@ -285,7 +285,8 @@ def _exported(model: Any, folder: str) -> Any:
     from optimum.exporters.openvino.convert import export_from_model
     from optimum.intel import OVConfig
 
-    export_from_model(model, folder, task="text-generation-with-past", ov_config=OVConfig(dtype="fp32"))
+    with quiet():
+        export_from_model(model, folder, task="text-generation-with-past", ov_config=OVConfig(dtype="fp32"))
     core = openvino.Core()
     core.set_property({"ENABLE_MMAP": False})  # the file is written again
     return core.read_model(Path(folder) / GRAPH)
