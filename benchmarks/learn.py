@@ -25,6 +25,7 @@ from parts import commit
 
 from sleuth.algorithms.rejection import RejectionSampling
 from sleuth.engines.base import Engine, Sampling
+from sleuth.errors import SleuthError
 from sleuth.evaluation.headroom import measure_headroom
 from sleuth.evaluation.records import read_records
 from sleuth.evaluation.result import QUESTIONS, Evaluation
@@ -173,4 +174,7 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except SleuthError as error:
+        sys.exit(f"learn.py: {error}")
