@@ -145,6 +145,15 @@ def test_the_demo_names_the_steps_that_did_not_fit(
     assert any("of 9 GRPO steps did not fit" in note for note in story.notes), story.notes
 
 
+def test_the_demo_asks_the_untrained_model_fewer_questions(
+    world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sleuth.demo.UNTRAINED", 2)
+    story = Demo(experiment(world, tmp_path), deadline=float("inf")).run()
+    assert [stage["n"] for stage in story.details["stages"].values()] == [2, 3, 3]
+    assert any("first 2 of the 3 questions" in note for note in story.notes), story.notes
+
+
 def test_dev_questions_choose_the_weights_of_a_warm_start_that_is_the_whole_training(
     world: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -21,8 +21,11 @@ from sleuth.types import Trajectory
 WARM_START_SHARE = 0.75
 """Fraction of the remaining time given to the warm start, after reserving two evaluations. A half-learnt format is
 expensive: its episodes run to the last step in every later evaluation, and GRPO finds nothing to reward."""
+UNTRAINED = 50
+"""Questions for the untrained model, which answers hardly any: more of them would take the time of a training step."""
 LATER_EVALUATIONS = 6.0
-"""Time of the two later evaluations, in units of the first: only a trained model searches and quotes."""
+"""Time of the two later evaluations, in units of the first on as many questions: only a trained model searches and
+quotes."""
 SHOWN = 10  # Trajectories in the report.
 
 
@@ -51,9 +54,10 @@ class Demo:
         experiment, say = self.experiment, self.experiment.say
         experiment.open()
         experiment.save_recipe()
-        base = self._evaluate("eval-base")
+        base = self._evaluate("eval-base", UNTRAINED)
         try:
-            warm = experiment.warm_start(self._time_for("eval-warm-start", self._warm_start_s(base.seconds)))
+            base_s = base.seconds * len(experiment.eval_questions) / base.n
+            warm = experiment.warm_start(self._time_for("eval-warm-start", self._warm_start_s(base_s)))
             say(f"warm start: {warm.steps} updates")
             warmed = self._evaluate("eval-warm-start")
             trained = experiment.reinforce(self._time_for("eval-grpo", self._left() - 1.1 * warmed.seconds))
@@ -77,8 +81,8 @@ class Demo:
     def _left(self) -> float:
         return self.deadline - time.monotonic()
 
-    def _evaluate(self, name: str) -> Evaluation:
-        evaluation = self.experiment.evaluate(name)
+    def _evaluate(self, name: str, first: int | None = None) -> Evaluation:
+        evaluation = self.experiment.evaluate(name, first=first)
         em, valid = (evaluation.metrics[m].value or 0.0 for m in ("em", "valid_format"))
         self.experiment.say(
             f"{name}: EM {100 * em:.1f} %, valid format {100 * valid:.1f} %, {evaluation.seconds:.0f} s"
@@ -94,6 +98,8 @@ class Demo:
             f"step{'' if steps == 1 else 's'} of {scale.batch} questions x {algorithm.group_size} rollouts",
             "brackets: 95 % bootstrap intervals over questions, decoding is greedy",
         ]
+        if (n := stages["untrained"].n) < final.n:
+            notes.append(f"the untrained model answered the first {n} of the {final.n} questions")
         value, low, high = difference.value, difference.low, difference.high
         if value is not None and low is not None and high is not None:
             verdict = "an improvement" if low > 0 else "a loss" if high < 0 else "within noise"

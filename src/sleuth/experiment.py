@@ -323,11 +323,15 @@ class Experiment:
         return path
 
     def evaluate(
-        self, name: str, engine: Engine | None = None, check: Callable[[], None] | None = None
+        self,
+        name: str,
+        engine: Engine | None = None,
+        check: Callable[[], None] | None = None,
+        first: int | None = None,
     ) -> Evaluation:
-        """Greedy evaluation on the whole evaluation file, recorded in `folder`/`name`; an unfinished one is continued.
+        """Greedy evaluation, recorded in `folder`/`name`; an unfinished one is continued.
 
-        `check` is called after every episode and may raise.
+        `check` is called after every episode and may raise. `first`: number of questions; default all.
         """
         last = 0.0
 
@@ -342,7 +346,7 @@ class Experiment:
         if engine is None:
             self.engine.sync(self.policy)
         return evaluate(
-            self.eval_questions,
+            self.eval_questions[:first],
             self.world if engine is None else self.world_of(engine),
             self.folder / name,
             reward=self.recipe.reward.stages()[-1],  # a curriculum is measured by what it ends with
