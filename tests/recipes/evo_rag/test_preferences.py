@@ -82,20 +82,21 @@ def test_micro_batches_change_nothing_but_rounding(tmp_path: Path, precision: st
     assert precision == "bfloat16" or torch.allclose(*changes, atol=2e-4)
 
 
-def model_of(policy: Policy, tokens: int = 64, seed: int = 0) -> PreferenceModel:
-    scale = Scale(model="", train_data="", eval_data="", micro_batch_tokens=tokens, seed=seed)
+def model_of(policy: Policy, seed: int = 0) -> PreferenceModel:
+    scale = Scale(model="", train_data="", eval_data="", seed=seed)
     return PreferenceModel(policy, DPO(head_lr=1e-2, update_pairs=8), scale)
 
 
-def test_the_encoder_is_frozen_and_independent_of_the_batch(policy: Policy):
-    model, alone = model_of(policy), model_of(policy, tokens=1)
-    turns = [turn(4, 5), turn(6, 7, 8, 9, 10), turn(4)]
-    states = model._encode(turns)
-    assert states.shape == (3, 32)
+def test_the_encoder_is_frozen_and_shares_contexts(policy: Policy):
+    model, decoder = model_of(policy), policy.causal_lm.get_decoder()
+    turns = [turn(4, 5), turn(4, context=(9, 1)), turn(6, 7, 8, 9, 10), turn(4), turn(4, 5)]
     with torch.no_grad():
+        whole = [decoder(input_ids=torch.tensor([t.tokens])).last_hidden_state[0, -1] for t in turns]
         for parameter in policy.trainable_parameters():
             parameter.add_(1.0)
-    assert torch.allclose(states, torch.cat([alone._encode([t]) for t in turns]), atol=1e-5)
+    states = model._encode(turns)
+    assert states.shape == (5, 32)
+    assert torch.allclose(states, torch.stack(whole), atol=1e-5)
 
 
 def siblings(*totals: float) -> list[Trajectory]:

@@ -5,6 +5,7 @@ prefix and candidate; L_RM = −(1/7) Σ_k log σ(f_k(x⁺) − f_k(x⁻)). As p
 from the same pairs, ranked by total return.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -50,7 +51,7 @@ class PreferenceModel(Companion):
             policy.freeze_reference()
         width = int(policy.causal_lm.get_input_embeddings().weight.shape[1])  # type: ignore[operator]
         self.heads = new_heads(width, scale.seed, algorithm.heads)
-        self._policy, self._algorithm, self._scale = policy, algorithm, scale
+        self._policy, self._algorithm = policy, algorithm
 
     def fit(self, groups: Groups, seed: int) -> dict[str, float]:
         """One epoch over every pair of siblings whose returns differ by Δ; figures named preference/….
@@ -61,8 +62,8 @@ class PreferenceModel(Companion):
         pairs = [pair for each in siblings for pair in all_pairs(each, self._algorithm.model_margin)]
         if not pairs:
             return {"preference/pairs": 0.0}
-        better = self._encode([pair.chosen for pair in pairs])
-        worse = self._encode([pair.rejected for pair in pairs])
+        states_2P_D = self._encode([turn for pair in pairs for turn in (pair.chosen, pair.rejected)])
+        better, worse = states_2P_D[::2], states_2P_D[1::2]
         with torch.no_grad():
             before = self.heads(better), self.heads(worse)
         generator = torch.Generator().manual_seed(seed)
@@ -98,18 +99,24 @@ class PreferenceModel(Companion):
             self.heads.weight.copy_(tensors["heads"])
 
     def _encode(self, turns: Sequence[Trajectory]) -> Tensor:
-        """The encoder's state after each context and action, [N, D] float32: that of the last token."""
-        policy, forward = self._policy, self._policy.forward
+        """The encoder's state after each context and action, [N, D] float32: that of the last token.
+
+        A context is computed once for all its actions, and a turn once for all its pairs.
+        """
+        policy, states = self._policy, dict[tuple[tuple[int, ...], tuple[int, ...]], Tensor]()
         decoder = policy.causal_lm.get_decoder()  # type: ignore[operator]
-        order = sorted(range(len(turns)), key=lambda i: -len(turns[i].tokens))
-        states: list[Tensor] = [torch.zeros(0)] * len(turns)
-        with policy.as_reference(), torch.no_grad(), forward.arithmetic():
-            while order:
-                count = max(1, self._scale.micro_batch_tokens // len(turns[order[0]].tokens))
-                chosen, order = order[:count], order[count:]
-                rows = [torch.tensor(turns[i].tokens, device=policy.device) for i in chosen]
+        actions: dict[tuple[int, ...], dict[tuple[int, ...], None]] = defaultdict(dict)
+        keys = [(context.tokens, action.tokens) for context, action in (turn.segments for turn in turns)]
+        for context, action in keys:
+            actions[context][action] = None
+        with policy.as_reference(), torch.no_grad(), policy.forward.arithmetic():
+            for context, tried in actions.items():
+                ids = torch.tensor([context], device=policy.device)
+                cache = decoder(input_ids=ids, use_cache=True).past_key_values
+                cache.batch_repeat_interleave(len(tried))
                 # Padding comes last and attention looks back only, so that no mask is needed for it.
-                hidden_N_S_D = decoder(input_ids=pad_sequence(rows, True), use_cache=False).last_hidden_state
-                for i, row, hidden_S_D in zip(chosen, rows, hidden_N_S_D, strict=True):
-                    states[i] = hidden_S_D[len(row) - 1].float().cpu()
-        return torch.stack(states)
+                rows = pad_sequence([torch.tensor(action, device=policy.device) for action in tried], True)
+                hidden_N_S_D = decoder(input_ids=rows, past_key_values=cache).last_hidden_state
+                for action, hidden_S_D in zip(tried, hidden_N_S_D, strict=True):
+                    states[context, action] = hidden_S_D[len(action) - 1].float().cpu()
+        return torch.stack([states[key] for key in keys])
