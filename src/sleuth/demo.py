@@ -1,31 +1,34 @@
 """Demo: the stages of an experiment within a given time, reported as a table and a page.
 
-Three evaluations of the same questions come first, since the figures need them. The warm start and as
-many GRPO steps as fit share the rest of the time.
+The evaluations have a fixed share of the time, since the figures need them. The warm start and as many GRPO
+steps as fit share the rest.
 """
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.pages.report import write_report
-from sleuth.evaluation.result import Evaluation
+from sleuth.evaluation.result import SETTINGS, Evaluation
 from sleuth.evaluation.statistics import Estimate
 from sleuth.experiment import Experiment, headline
-from sleuth.storage import read_lines, write_json
+from sleuth.storage import read_json, read_lines, write_json
 from sleuth.types import Trajectory
 
+UNTRAINED = 50
+"""Questions for the untrained model, which answers hardly any: more of them would take the time of a training step."""
+TRAINED = 2.2
+"""Time of a trained model's question, in units of the untrained one's: only a trained model searches and quotes."""
+EVALUATIONS_SHARE = 0.25
+"""Fraction of the whole time for the two later evaluations: a slow machine evaluates fewer questions."""
 WARM_START_SHARE = 0.75
 """Fraction of the remaining time given to the warm start, after reserving two evaluations. A half-learnt format is
 expensive: its episodes run to the last step in every later evaluation, and GRPO finds nothing to reward."""
-UNTRAINED = 50
-"""Questions for the untrained model, which answers hardly any: more of them would take the time of a training step."""
-LATER_EVALUATIONS = 6.0
-"""Time of the two later evaluations, in units of the first on as many questions: only a trained model searches and
-quotes."""
+SLACK_SHARE = 1 / 3
+"""Fraction by which a slow machine may exceed the whole time, so that the warm start is not cut short."""
 SHOWN = 10  # Trajectories in the report.
 
 
@@ -46,8 +49,8 @@ class Demo:
     """An experiment run stage by stage; a finished stage is not run again."""
 
     experiment: Experiment
-    deadline: float  # On the monotonic clock; a running stage may end a little later.
-    slack_s: float = 0.0  # Extra seconds on a slow machine, so that the warm start is not cut short.
+    seconds: float  # Time to aim for; a running stage may end a little later.
+    began: float = field(default_factory=time.monotonic)
 
     def run(self) -> Story:
         """All stages, then result.json and report.html in the run folder."""
@@ -55,17 +58,17 @@ class Demo:
         experiment.open()
         experiment.save_recipe()
         base = self._evaluate("eval-base", UNTRAINED)
+        count = self._questions(max(0.1, base.seconds) / base.n)  # recorded in tenths of a second
         try:
-            base_s = base.seconds * len(experiment.eval_questions) / base.n
-            warm = experiment.warm_start(self._time_for("eval-warm-start", self._warm_start_s(base_s)))
+            warm = experiment.warm_start(self._time_for("eval-warm-start", self._warm_start_s()))
             say(f"warm start: {warm.steps} updates")
-            warmed = self._evaluate("eval-warm-start")
+            warmed = self._evaluate("eval-warm-start", count)
             trained = experiment.reinforce(self._time_for("eval-grpo", self._left() - 1.1 * warmed.seconds))
             say(f"GRPO: {trained.steps} steps ({trained.stopped})")
             experiment.save_model()
         finally:
             experiment.close()
-        final = self._evaluate("eval-grpo")
+        final = self._evaluate("eval-grpo", count)
         stages = {"untrained": base, "after warm start": warmed, "after GRPO": final}
         notes = self._notes(stages, warm.steps, trained.steps)
         return self._report(stages, notes)
@@ -74,14 +77,25 @@ class Demo:
         """Seconds for a stage; 0 once its evaluation has begun, since training would change the weights evaluated."""
         return 0.0 if (self.experiment.folder / evaluation).exists() else max(30.0, seconds)
 
-    def _warm_start_s(self, evaluation_s: float) -> float:
-        """Seconds for the warm start, after a first evaluation that took `evaluation_s`."""
-        return WARM_START_SHARE * (self._left() + self.slack_s - LATER_EVALUATIONS * evaluation_s)
+    def _warm_start_s(self) -> float:
+        """Seconds for the warm start."""
+        return WARM_START_SHARE * (self._left() + (SLACK_SHARE - EVALUATIONS_SHARE) * self.seconds)
+
+    def _questions(self, untrained_s: float) -> int:
+        """Questions for the later evaluations, by the time that the untrained model took for each; at least its own.
+
+        An evaluation that has begun keeps its number.
+        """
+        begun = self.experiment.folder / "eval-warm-start" / SETTINGS
+        if begun.exists():
+            return int(read_json(begun)["questions"]["n"])
+        fit = EVALUATIONS_SHARE * self.seconds / (2 * TRAINED * untrained_s)
+        return max(UNTRAINED, int(min(len(self.experiment.eval_questions), fit)))
 
     def _left(self) -> float:
-        return self.deadline - time.monotonic()
+        return self.began + self.seconds - time.monotonic()
 
-    def _evaluate(self, name: str, first: int | None = None) -> Evaluation:
+    def _evaluate(self, name: str, first: int) -> Evaluation:
         evaluation = self.experiment.evaluate(name, first=first)
         em, valid = (evaluation.metrics[m].value or 0.0 for m in ("em", "valid_format"))
         self.experiment.say(

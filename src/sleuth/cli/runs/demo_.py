@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         index=arguments.index,
         say=lambda line: warn(f"[{clock(time.monotonic() - began)}] {line}"),
     )
-    story = Demo(experiment, began + 60 * arguments.minutes, slack_s=20 * arguments.minutes).run()
+    story = Demo(experiment, 60 * arguments.minutes, began).run()
     if arguments.json:
         print_json(story.details)
         return 0
