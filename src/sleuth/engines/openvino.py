@@ -140,6 +140,8 @@ class OpenVINOEngine(SteppedEngine):
             # By default it keeps keys and values in 8 bits and quantises activations: other tokens.
             "KV_CACHE_PRECISION": precision,
             "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+            # Pinned threads of two runs would share one core and leave the other idle.
+            "ENABLE_CPU_PINNING": False,
         }
         with _one_line(f"OpenVINO cannot run {self.name!r}"):
             return openvino_genai.ContinuousBatchingPipeline(
