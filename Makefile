@@ -49,7 +49,7 @@ format: $(VENV)/.test
 results: $(VENV)/.test
 	$(BIN)/python tools/results.py
 
-## make learn        does training gain on its warm start? SmolLM2, about 45 minutes on two cores; fails below 4 EM points
+## make learn        does training gain on its warm start? SmolLM2, half an hour on two free cores; fails below 4 EM points
 learn: .venv-openvino/.demo
 	.venv-openvino/bin/python benchmarks/learn.py eval-rar/demo --arms method --data factbook:dev/bridge,intersection --questions 300 \
 		--sampled 0 --set scale.dev_questions=0 --at-least 4 --json runs/learn
