@@ -1,12 +1,15 @@
 """Edges of the answer rewards; tests/golden/test_reward_rows.py has the cases of the papers' equations."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rewards.answer import AnswerOrEvidenceReward, AnswerReward
 from sleuth.rollouts.transcript import read_transcript
-from sleuth.types import Question, Score
+from sleuth.types import Field, Question, Score
 
 PROTOCOL = SearchTags(instruction="{question}", note="evaluate")
 SEARCH = ("model", "<search>q</search>")
@@ -65,3 +68,16 @@ def test_scores_keep_their_order():
     texts = ["<answer>x</answer>", "<answer>y</answer>", "<answer>X.</answer>"]
     trajectories = [read_transcript(PROTOCOL, question, [("model", text)]) for text in texts]
     assert [s.total for s in AnswerReward().score(trajectories)] == [1.0, 0.0, 1.0]
+
+
+def test_the_format_has_its_share():
+    # Jin et al. 2025, arXiv 2505.15117: 1 right and valid, 1 − λ right, λ valid, else 0; here λ = 0.2
+    question = Question("q", "?", ("x",))
+    texts = ["<answer>x</answer>", "x <answer>x</answer>", "<answer>y</answer>", "I think so"]
+    trajectories = [read_transcript(PROTOCOL, question, [("model", text)]) for text in texts]
+    trajectories = [replace(t, malformed=PROTOCOL.check(t)) for t in trajectories]
+    scores = AnswerReward(format_share=0.2).score(trajectories)
+    assert [s.total for s in scores] == [1.0, 0.8, 0.2, 0.0]
+    assert [s.parts["format"] for s in scores] == [1.0, 0.0, 1.0, 0.0]
+    quoting = [replace(t, fields=(Field("evaluate", "x", 0, 0, 1),)) for t in trajectories[2:3]]
+    assert AnswerOrEvidenceReward(format_share=0.2).score(quoting)[0].total == pytest.approx(0.8 * 0.1 + 0.2)

@@ -3,14 +3,18 @@
 Search-R1 (Jin et al. 2025), eq. 4: R = EM(a, A).
 Eval-RAR, eqs. 2–5: R = EM if > 0, else r_eval if some gold ⊆ the concatenated <evaluate> bodies.
 AutoRefine: the same shape with F1 and <refine>.
+Each may give a share to the format (Jin et al. 2025, "An Empirical Study on Reinforcement Learning for
+Reasoning-Search Interleaved LLM Agents", λ_f).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sleuth.checked import Fraction
 from sleuth.engines.base import Engine
 from sleuth.metrics.answers import cover_exact_match_characters, exact_match, f1, golds_of, rules_for
+from sleuth.metrics.efficiency import valid_format
 from sleuth.rewards.base import Reward
 from sleuth.text import contains
 from sleuth.types import Score, Trajectory
@@ -23,13 +27,23 @@ class AnswerReward(Reward):
     measure: Literal["em", "f1"] = "em"
     rule: str = "default"
     """Official answer rules: a data set's name, such as "hotpotqa" or "triviaqa"."""
+    format_share: Fraction = 0.0
+    """λ of (1 − λ) R + λ [valid format]: a wrong answer is worth more than none. 0 = the format earns nothing."""
 
     def cross_check(self) -> None:
         rules_for(self.rule)
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Parts: answer."""
-        return [Score(value, {"answer": value}) for value in map(self.answer, trajectories)]
+        """Parts: answer; and format, where it has a share."""
+        return [self._score(t, value, {"answer": value}) for t in trajectories for value in [self.answer(t)]]
+
+    def _score(self, trajectory: Trajectory, reward: float, parts: dict[str, float]) -> Score:
+        """(1 − λ) R + λ [valid format]."""
+        if not self.format_share:
+            return Score(reward, parts)
+        valid = valid_format(trajectory)
+        total = (1 - self.format_share) * reward + self.format_share * valid
+        return Score(total, parts | {"format": valid})
 
     def answer(self, trajectory: Trajectory) -> float:
         """R_ans in [0, 1]; 0 without an answer."""
@@ -57,11 +71,12 @@ class AnswerOrEvidenceReward(AnswerReward):
     """Match of a gold in a note: whole words, never yes or no; or any substring, as AutoRefine's released code."""
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Parts: answer, and the one named by `part`."""
+        """Parts: answer, and the one named by `part`; and format, where it has a share."""
         scores = []
         for trajectory in trajectories:
             answer, evidence = self.answer(trajectory), self.evidence(trajectory)
-            scores.append(Score(answer if answer > 0 else evidence, {"answer": answer, self.part: evidence}))
+            parts = {"answer": answer, self.part: evidence}
+            scores.append(self._score(trajectory, answer if answer > 0 else evidence, parts))
         return scores
 
     def evidence(self, trajectory: Trajectory) -> float:
