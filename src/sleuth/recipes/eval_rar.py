@@ -50,6 +50,9 @@ PAPER = search_r1.PAPER.but(
 # The ablation of Table 2: the same protocol, exact match alone.
 NO_EVALUATION_REWARD = PAPER.but(name="eval-rar/no-evaluation-reward", reward=replace(REWARD, bonus=0.0))
 
+# Without it one seed's valid format fell from 92 to 87 %, with it it rose to 98 % (docs/results.md).
+CPU_REWARD = replace(REWARD, format_share=0.2)
+
 CPU = search_r1.CPU.but(
     name="eval-rar/cpu",
     protocol=search_r1.short_protocol(
@@ -58,7 +61,7 @@ CPU = search_r1.CPU.but(
         invalid_message=INVALID,
         script=search_r1.SCRIPT,
     ),
-    reward=REWARD,
+    reward=CPU_REWARD,
     source=PAPER.source,
 )
 
@@ -74,6 +77,6 @@ RECIPES = {
     "cpu": CPU,
     "demo": DEMO,
     "no-evaluation-reward-cpu": CPU.but(
-        name="eval-rar/no-evaluation-reward-cpu", reward=NO_EVALUATION_REWARD.reward
+        name="eval-rar/no-evaluation-reward-cpu", reward=replace(CPU_REWARD, bonus=0.0)
     ),
 }
