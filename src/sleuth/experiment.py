@@ -329,10 +329,7 @@ class Experiment:
         check: Callable[[], None] | None = None,
         first: int | None = None,
     ) -> Evaluation:
-        """Greedy evaluation, recorded in `folder`/`name`; an unfinished one is continued.
-
-        `check` is called after every episode and may raise. `first`: number of questions; default all.
-        """
+        """Greedy evaluation of the `first` questions, or all; continued if unfinished. `check` may end it by raising."""
         last = 0.0
 
         def show(progress: Progress) -> None:

@@ -51,7 +51,10 @@ def test_search_your_folder(tmp_path: Path):
 def test_watch_an_episode(tmp_path: Path):
     out = run(tmp_path, str(EXAMPLES / "watch_an_episode.py"))
     assert "[world] <information>Doc 1(Title: Colombia: Capital)" in out
-    assert "answer: Colombian pesos · reward: 1.0 {'answer': 1.0, 'evaluation': 0.1} · well-formed" in out
+    assert (
+        "answer: Colombian pesos · reward: 1.0 {'answer': 1.0, 'evaluation': 0.1, 'format': 1.0} · well-formed"
+        in out
+    )
 
 
 def test_own_recipe(tmp_path: Path):
