@@ -96,11 +96,14 @@ def stages(folder: Path) -> Iterator[str]:
     names = {"em": "EM", "f1": "F1", "valid_format": "valid format", "searches": "searches a question"}
     for path in sorted(folder.glob("*.json")):
         run = json.loads(path.read_text())
+        count = max(figures["n"] for figures in run["stages"].values())
         rows = [
-            [stage, *(interval(figures[name], name) for name in names)]
+            [
+                stage if figures["n"] == count else f"{stage} ({figures['n']} questions)",
+                *(interval(figures[name], name) for name in names),
+            ]
             for stage, figures in run["stages"].items()
         ]
-        count = next(iter(run["stages"].values()))["n"]
         name = "" if path.stem == "result" else f", {path.stem}"
         yield from table([f"{run['recipe']}, {count} questions{name}", *names.values()], rows)
         yield from (f"{note}.\n" for note in run["notes"] if note.startswith(("warm start:", "GRPO over")))
