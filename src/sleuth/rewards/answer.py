@@ -34,16 +34,21 @@ class AnswerReward(Reward):
         rules_for(self.rule)
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Parts: answer; and format, where it has a share."""
-        return [self._score(t, value, {"answer": value}) for t in trajectories for value in [self.answer(t)]]
+        """Parts: those of `earned`; and format, where it has a share."""
+        scores = []
+        for trajectory in trajectories:
+            reward, parts = self.earned(trajectory)
+            if self.format_share:
+                valid = valid_format(trajectory)
+                reward += self.format_share * (valid - reward)  # exactly 1 where both are
+                parts["format"] = valid
+            scores.append(Score(reward, parts))
+        return scores
 
-    def _score(self, trajectory: Trajectory, reward: float, parts: dict[str, float]) -> Score:
-        """(1 − λ) R + λ [valid format]."""
-        if not self.format_share:
-            return Score(reward, parts)
-        valid = valid_format(trajectory)
-        total = (1 - self.format_share) * reward + self.format_share * valid
-        return Score(total, parts | {"format": valid})
+    def earned(self, trajectory: Trajectory) -> tuple[float, dict[str, float]]:
+        """R before the format's share, and its parts: answer."""
+        answer = self.answer(trajectory)
+        return answer, {"answer": answer}
 
     def answer(self, trajectory: Trajectory) -> float:
         """R_ans in [0, 1]; 0 without an answer."""
@@ -70,14 +75,10 @@ class AnswerOrEvidenceReward(AnswerReward):
     containment: Literal["tokens", "characters"] = "tokens"
     """Match of a gold in a note: whole words, never yes or no; or any substring, as AutoRefine's released code."""
 
-    def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Parts: answer, and the one named by `part`; and format, where it has a share."""
-        scores = []
-        for trajectory in trajectories:
-            answer, evidence = self.answer(trajectory), self.evidence(trajectory)
-            parts = {"answer": answer, self.part: evidence}
-            scores.append(self._score(trajectory, answer if answer > 0 else evidence, parts))
-        return scores
+    def earned(self, trajectory: Trajectory) -> tuple[float, dict[str, float]]:
+        """R before the format's share, and its parts: answer, and the one named by `part`."""
+        answer, evidence = self.answer(trajectory), self.evidence(trajectory)
+        return answer if answer > 0 else evidence, {"answer": answer, self.part: evidence}
 
     def evidence(self, trajectory: Trajectory) -> float:
         """R_eval: `bonus` or 0 (eq. 4)."""
