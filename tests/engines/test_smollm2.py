@@ -41,6 +41,7 @@ def test_conversion_and_a_real_answer(tmp_path: Path, monkeypatch: pytest.Monkey
     engine = open_engine(smollm2.NAME, device="cpu")
     assert [p.name for p in tmp_path.iterdir()] == [smollm2.NAME]
     assert engine.context_length == 8192
+    assert engine.tokenizer.encode("São Tomé, 1984") == [67, 17031, 8581, 2756, 28, 216, 33, 41, 40, 36]
     turns = [Message("user", "What is the capital of France? Answer in one short sentence.")]
     (done,) = engine.generate([Request(engine.tokenizer.chat(turns))], Sampling(20, temperature=0))
     assert done.text == "The capital of France is Paris."

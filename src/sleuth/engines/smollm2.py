@@ -8,6 +8,7 @@ import importlib.util
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from sleuth.errors import EngineError
 from sleuth.storage import cache_folder, whole_folder
@@ -49,17 +50,45 @@ def _package_folder() -> Path:
 
 def _convert(source: Path, target: Path) -> None:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    import transformers
 
+    # Versions with GgufConfig keep the weights quantised by default; a quantised model cannot be saved.
+    config = getattr(transformers, "GgufConfig", None)
+    settings = {"quantization_config": config(dequantize=True)} if config else {}
     # The GGUF reader draws its own bars, whatever the settings of transformers.
     with redirect_stderr(StringIO()):
-        tokenizer = AutoTokenizer.from_pretrained(source, gguf_file=_FILE)
-        # Without dequantize the model counts as quantised and cannot be saved.
-        model = AutoModelForCausalLM.from_pretrained(
-            source,
-            gguf_file=_FILE,
-            dtype=torch.float32,
-            quantization_config=GgufConfig(dequantize=True),
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            source, gguf_file=_FILE, dtype=torch.float32, **settings
         )
         model.save_pretrained(target)
-        tokenizer.save_pretrained(target)
+    _tokenizer(source / _FILE).save_pretrained(target)
+
+
+def _tokenizer(path: Path) -> Any:
+    """Byte-level BPE from the file's own tokens and merges; transformers 5.5 takes it for CodeLlama's."""
+    from gguf import GGUFReader, TokenType
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    fields = GGUFReader(path).fields
+    tokens, merges, kinds, template = (
+        fields[f"tokenizer.{name}"].contents()
+        for name in ("ggml.tokens", "ggml.merges", "ggml.token_type", "chat_template")
+    )
+    bpe = models.BPE(
+        {token: i for i, token in enumerate(tokens)}, [tuple(merge.split(" ")) for merge in merges]
+    )
+    tokenizer = Tokenizer(bpe)
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [t for t, kind in zip(tokens, kinds, strict=True) if kind == TokenType.CONTROL]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<|im_start|>",
+        eos_token="<|im_end|>",
+        pad_token="<|im_end|>",
+        unk_token="<|endoftext|>",
+        chat_template=template,
+    )
