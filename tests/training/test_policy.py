@@ -58,6 +58,18 @@ def test_state_restores_policy_and_reference(rank: int):
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_resumed_run_with_frozen_layers_has_another_version_than_its_warm_start(share: float):
+    policy = tiny()
+    shake(policy)
+    versions = [policy.version]
+    policy.freeze_layers(share)
+    for _ in range(100):
+        policy.load_state(policy.state())
+        versions.append(policy.version)
+    assert versions == sorted(set(versions))
+
+
 def test_a_state_of_another_model_is_refused():
     with pytest.raises(TrainingError, match="another model"):
         tiny().load_state(tiny(4).state())

@@ -112,8 +112,11 @@ class Policy:
 
     @property
     def version(self) -> int:
-        """A number that every change of a trainable weight of `model` increases."""
-        return sum(parameter._version for parameter in self.model.parameters() if parameter.requires_grad)
+        """A number that every change of a weight of `model` increases.
+
+        Frozen weights count too: without them, freezing half of the layers and loading a checkpoint cancel out.
+        """
+        return sum(parameter._version for parameter in self.model.parameters())
 
     @contextmanager
     def updating(self) -> Iterator[None]:
