@@ -1,0 +1,1 @@
+"""Verbs over runs: train, evaluate, demonstrate, ask, chat, export, recipes."""

@@ -1,0 +1,1 @@
+"""Several processes: ranks that share the work, and parameters divided among them."""

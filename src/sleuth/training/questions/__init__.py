@@ -1,0 +1,1 @@
+"""Questions to train on: their order, the pool that draws them, dev questions and headroom."""

@@ -1,0 +1,1 @@
+"""A run: its phases, log, checkpoints, limits and trackers."""

@@ -1,0 +1,1 @@
+"""One update: forward pass, gradients, optimiser, and how far the policy drifts."""
