@@ -16,15 +16,11 @@ def test_every_name_is_a_reader_of_that_name():
     assert {name: resolve("datasets", DATASETS, name)().name for name in DATASETS} == {n: n for n in DATASETS}
 
 
-def test_parts_are_joined_in_order_and_the_limit_counts_over_all(save: Callable[..., Path]):
+def test_parts_are_joined_in_order(save: Callable[..., Path]):
     one = save("one.jsonl", ROWS[:2])
     two = save("two.jsonl", ROWS[2:])
     spec = f"jsonl:{one}+nq:{two}"
     assert [q.id for q in load_questions(spec).questions] == ["0", "1", "2", "3"]
-    assert [q.id for q in load_questions(spec, limit=3).questions] == ["0", "1", "2"]
-    assert load_questions(spec, limit=0).questions == []
-    with pytest.raises(ConfigError, match="negative"):
-        load_questions(spec, limit=-1)
     path = save("one+two.jsonl", ROWS)  # no reader follows this "+"
     assert len(load_questions(f"jsonl:{path}").questions) == 4
 
@@ -98,7 +94,6 @@ def test_a_sample_is_random_the_same_every_time_and_mixed(save: Callable[..., Pa
     assert [sum(i[0] == n for i in ids) for n in "abc"] == [20, 20, 10]
     assert {i for i in ids if i[0] == "a"} != {f"a{i}" for i in range(20)}  # not the first of the file
     assert len({i[0] for i in ids[:10]}) == 3  # mixed, so that the first few hold all sources
-    assert [q.id for q in load_questions(spec, limit=7).questions] == ids[:7]
     assert {i for i in ids if i[0] == "c"} != {
         q.id for q in load_questions(f"10 of jsonl:{parts[2]}").questions
     }

@@ -24,7 +24,7 @@ def test_demonstrations_earn_the_whole_reward(name: str):
     recipe = load_recipe(name)
     # A byte tokenizer: several times the tokens of the real one.
     limits = replace(Limits.of(recipe.scale), max_new_tokens=1000, max_context=8000)
-    questions = load_questions("factbook-distractor:dev", limit=20).questions
+    questions = load_questions("factbook-distractor:dev").questions[:20]
     world = World(recipe.protocol, ScriptedEngine([]), recipe.retriever, limits)
     kept, in_vain = demonstrate(questions, world, wanted=12)
     assert len(kept) == 12

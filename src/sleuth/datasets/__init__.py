@@ -83,26 +83,21 @@ def default_corpus(spec: str) -> str | None:
     return next((_DEFAULT_CORPUS[reader] for reader in readers if reader in _DEFAULT_CORPUS), None)
 
 
-def load_questions(spec: str, *, strict: bool = False, limit: int | None = None) -> Loaded:
+def load_questions(spec: str, *, strict: bool = False) -> Loaded:
     """Questions of "factbook:train", "hotpotqa:path/to/file.json", "hub:…", or several joined by "+".
 
     "500 of hotpotqa:path" draws 500 questions at random, always the same ones; "500 (seed 1) of …" draws others.
-    A spec that draws is a mixture: its parts are shuffled together. `limit` counts good questions over all
-    parts. Bad records are listed, or raise DataError if `strict`. Raises ConfigError for an unknown reader and
-    DataError for a source that cannot be read, or that holds fewer questions than are drawn.
+    A spec that draws is a mixture: its parts are shuffled together. Bad records are listed, or raise DataError
+    if `strict`. Raises ConfigError for an unknown reader and DataError for a source that cannot be read, or that
+    holds fewer questions than are drawn.
     """
-    if limit is not None and limit < 0:
-        raise ConfigError(f"a limit must not be negative, not {limit}")
     loaded = Loaded([])
     seen: dict[tuple[str, str], tuple[int, str]] = {}
     parts = split_spec(spec)
     is_mixture = any(part.size is not None for part in parts)
     for place, (part, size, seed) in enumerate(parts):
-        room = None if limit is None or is_mixture else limit - len(loaded.questions)
-        if room is not None and room <= 0:
-            break
         reader, source = _open(part)
-        read = reader.load(Path(source), strict=strict, limit=room)
+        read = reader.load(Path(source), strict=strict)
         loaded.bad.extend(read.bad)
         if size is not None:
             read = Loaded(_drawn(read.questions, size, seed, part))
@@ -118,7 +113,6 @@ def load_questions(spec: str, *, strict: bool = False, limit: int | None = None)
             loaded.bad.append(bad)
     if is_mixture:
         random.Random(0).shuffle(loaded.questions)
-        del loaded.questions[limit if limit is not None else len(loaded.questions) :]
     return loaded
 
 

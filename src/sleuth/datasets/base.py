@@ -39,8 +39,8 @@ class DatasetReader(ABC):
     def records(self, path: Path) -> Iterator[Question | BadRecord]:
         """Every record of the source, good or bad, in order."""
 
-    def load(self, path: Path, *, strict: bool = False, limit: int | None = None) -> Loaded:
-        """Read up to `limit` good questions; `strict` raises DataError at the first bad record."""
+    def load(self, path: Path, *, strict: bool = False) -> Loaded:
+        """Read every record; `strict` raises DataError at the first bad record."""
         loaded = Loaded([])
         for record in self.records(path):
             if isinstance(record, Question):
@@ -49,6 +49,4 @@ class DatasetReader(ABC):
                 raise DataError(str(record))
             else:
                 loaded.bad.append(record)
-            if limit is not None and len(loaded.questions) >= limit:
-                break
         return loaded
