@@ -15,8 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("src", "tests", "docs", "benchmarks", "examples", "tools", "README.md", "CONTRIBUTING.md")
-EXEMPT = Path(__file__).with_name("prose_exempt.txt")
-"""Parts that are not clean yet, one path a line."""
 LONGEST = 28
 """Words of a sentence in a docstring or comment."""
 
@@ -116,13 +114,12 @@ def faults(kind: str, text: str) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Check the given paths, or all of the project but its exempt parts. Return the exit status."""
+    """Check the given paths, or all of the project. Return the exit status."""
     roots = [Path(each).resolve() for each in arguments] or [ROOT / part for part in PARTS]
-    exempt = [] if arguments or not EXEMPT.exists() else [ROOT / each for each in EXEMPT.read_text().split()]
     count = 0
     for root in roots:
         for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
-            if path.suffix in (".py", ".md") and not any(path.is_relative_to(each) for each in exempt):
+            if path.suffix in (".py", ".md"):
                 for line, kind, text in texts(path):
                     for fault in faults(kind, text):
                         print(f"{path.relative_to(ROOT)}:{line}: {fault}")
