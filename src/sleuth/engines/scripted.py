@@ -20,7 +20,6 @@ class ByteTokenizer:
     decode(encode(t)) == t for every t that UTF-8 can hold; a lone surrogate comes back as U+FFFD.
     """
 
-    eos_id = 256
     turn_end_id = 257
     role_ids = {"system": 258, "user": 259, "assistant": 260}  # noqa: RUF012 - read only
     has_chat_template = True
