@@ -22,14 +22,14 @@ _MODELS = {
 }
 
 
-def _direct_rag(label: str, model: str, published: str = "direct RAG") -> Row:
+def _direct_rag(label: str, model: str) -> Row:
     """An untrained model that answers from the references; the paper does not print this prompt."""
     untrained = ("scale.steps=0", "scale.warm_start_examples=0")
     paper = System(
         "arena/sft-direct", (*untrained, f"scale.model={_MODELS[model]}", "scale.max_new_tokens=4096")
     )
     cpu = System("arena/sft-direct-cpu", untrained) if model == "Qwen2.5-7B-Instruct" else None
-    return Row(label, paper, cpu, published, model)
+    return Row(label, paper, cpu, "direct RAG", model)
 
 
 def _closed(label: str, model: str) -> Row:

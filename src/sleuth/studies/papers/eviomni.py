@@ -13,9 +13,9 @@ _READ = ("eviomni/reader", "eviomni/read")
 _READ_CPU = ("eviomni/reader-cpu", "eviomni/read-cpu")
 
 
-def _pipeline(recipe: str, settings: tuple[str, ...] = (), evaluated: str = "eviomni/extract") -> System:
+def _pipeline(recipe: str, settings: tuple[str, ...] = ()) -> System:
     """Evidence of one system, read by the fine-tuned reader of the same size."""
-    return System(recipe, settings, evaluated, *_READ)
+    return System(recipe, settings, "eviomni/extract", *_READ)
 
 
 EVIOMNI_CPU = System("eviomni/cpu", (), "eviomni/extract-cpu", *_READ_CPU)
