@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sleuth.episodes.limits import Limits
-from sleuth.evaluation.comparing.compare import compare
+from sleuth.evaluation.comparing.compare import compare, compare_entries
+from sleuth.evaluation.comparing.entries import load_entries
 from sleuth.evaluation.comparing.tables import grids
 from sleuth.storage import read_json, write_json
 
@@ -42,7 +43,7 @@ def test_seeds_share_a_column(make: Callable[..., Path]) -> None:
     assert by_seed.title == "By seed"
     assert by_seed.rows[0][3:] == ("50.0 (seed 7), 75.0 (seed 8), 100.0 (seed 9)", "25.0")
     json.dumps(found.to_dict(), allow_nan=False)
-    assert len(compare(runs, each_seed=True).columns) == 3
+    assert len(compare_entries(load_entries(runs), each_seed=True).columns) == 3
 
 
 @pytest.mark.parametrize(

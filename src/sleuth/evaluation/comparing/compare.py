@@ -34,18 +34,18 @@ _BY_QUESTION = ("questions",)  # Settings that are compared question by question
 _SHOWN = 40  # Most characters of a setting's value.
 
 
-def compare(folders: Sequence[Path], *, anyway: bool = False, each_seed: bool = False) -> Comparison:
+def compare(folders: Sequence[Path], *, anyway: bool = False) -> Comparison:
     """Compare evaluation folders with the first one; a single one is only summarised.
 
-    Evaluations that differ only in the training seed share a column, unless `each_seed`.
+    Evaluations that differ only in the training seed share a column.
     Raises ConfigError if settings that must agree do not, unless `anyway`, and for a folder given
     twice; DataError for a folder without a finished evaluation, or if the questions do not match.
     """
-    return compare_entries(load_entries(folders), anyway=anyway, each_seed=each_seed)
+    return compare_entries(load_entries(folders), anyway=anyway)
 
 
 def compare_entries(entries: Sequence[Entry], *, anyway: bool = False, each_seed: bool = False) -> Comparison:
-    """As `compare`, for evaluations that are loaded already."""
+    """As `compare`, for evaluations that are loaded already; with `each_seed` each has its own column."""
     names = tuple(entry.name for entry in entries)
     settings = [entry.evaluation.settings for entry in entries]
     must = dict.fromkeys((*MUST_AGREE, *sorted({name for one in settings for name in one})))
