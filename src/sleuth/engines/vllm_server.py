@@ -35,15 +35,7 @@ class VLLMServer(OpenAIEngine):
     has_own_arithmetic = True
     _is_tempered = True
 
-    def __init__(
-        self,
-        url: str,
-        tokenizer: HFTokenizer,
-        folder: Path,
-        *,
-        dtype: str = "float32",
-        concurrency: int = 64,
-    ) -> None:
+    def __init__(self, url: str, tokenizer: HFTokenizer, folder: Path, *, dtype: str = "float32") -> None:
         """Connect to a server.
 
         url: such as http://localhost:8000.
@@ -52,7 +44,7 @@ class VLLMServer(OpenAIEngine):
         Raises ConfigError for a server that was started otherwise, EngineError if there is none.
         """
         model = served_model(url)
-        super().__init__(url, model, tokenizer=tokenizer, api="tokens", concurrency=concurrency)
+        super().__init__(url, model, tokenizer=tokenizer, api="tokens", concurrency=64)
         self.name = f"vllm:{url}#{model}"
         self._url = url
         self._folder = folder.absolute()
