@@ -35,12 +35,13 @@ def leftovers(directory: Path) -> list[str]:
 
 
 def test_info_and_manifest(tmp_path: Path):
-    info = build_index(iter(OLD), tmp_path / "deep" / "i")
+    directory = tmp_path / "deep" / "i"
+    info = build_index(iter(OLD), directory)
     assert (info.num_passages, info.num_duplicates, info.duplicates) == (2, 0, ())
-    manifest = json.loads((info.directory / "manifest.json").read_text())
+    manifest = json.loads((directory / "manifest.json").read_text())
     assert (manifest["num_passages"], manifest["num_rows"]) == (2, 2)
     assert manifest["sha256"] == info.sha256
-    (folder,) = info.directory.glob("index-*")
+    (folder,) = directory.glob("index-*")
     assert set(manifest["files"]) == {file.name for file in folder.iterdir()}
 
 

@@ -20,7 +20,6 @@ Progress = Callable[[int], None]  # Called with the number of passages read so f
 class IndexInfo:
     """Result of a build or an update."""
 
-    directory: Path
     num_passages: int  # Passages in the index now.
     sha256: str  # Hash of the passages, as in `identity()` of the retriever.
     num_added: int = 0  # New passages, including replacements.
@@ -54,7 +53,6 @@ def build_index(
         count = writer.num_rows
         manifest = publish(content, directory, describe(writer, count))
     return IndexInfo(
-        directory,
         count,
         manifest.sha256,
         num_added=count,

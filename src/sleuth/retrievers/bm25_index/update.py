@@ -128,7 +128,7 @@ class _Update:
             made = describe(self.writer, num_passages)
             manifest = publish(self._content, self._directory, made, unchanged=unchanged)
         figures["num_added"] = self._num_added
-        return IndexInfo(self._directory, manifest.num_passages, manifest.sha256, **figures)
+        return IndexInfo(manifest.num_passages, manifest.sha256, **figures)
 
     def _open(self) -> IndexWriter:
         if not self.writer:
