@@ -17,6 +17,7 @@ from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from support.towns import questions, small, write_towns
+from support.toy import rows
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +32,6 @@ def world(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
 
 def experiment(world: dict[str, Any], folder: Path, recipe: Recipe | None = None) -> Experiment:
     return Experiment(recipe or world["recipe"], folder, index=world["index"], say=lambda _: None)
-
-
-def rows(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def test_a_run_leaves_everything_it_made(world: dict[str, Any], tmp_path: Path) -> None:
