@@ -83,7 +83,7 @@ KINDS = {
 }
 
 
-def levels_of(kind: str, asked: Sequence[int] = ()) -> tuple[int, ...]:
+def levels_of(kind: str, asked: Sequence[int]) -> tuple[int, ...]:
     """The levels of a kind, rising, 0 always among them. Raises ConfigError for an unknown kind or level."""
     if kind not in KINDS:
         raise ConfigError(f"unknown kind of perturbation {kind!r}{nearest(kind, KINDS)}")
@@ -98,7 +98,7 @@ def levels_of(kind: str, asked: Sequence[int] = ()) -> tuple[int, ...]:
 
 
 def measure_robustness(
-    experiment: Experiment, kind: str, engine: Engine, levels: Sequence[int] = (), pool: str = ""
+    experiment: Experiment, kind: str, engine: Engine, levels: Sequence[int], pool: str
 ) -> PerturbedCurve:
     """Evaluate every level in `experiment.folder` and write the curve there; finished levels are read.
 

@@ -72,7 +72,7 @@ class Answer:
 Ask = Callable[[str], Awaitable[Answer]]
 
 
-def build_server(retriever: Retriever, passages: Passages, ask: Ask | None = None) -> MCPServer[object]:
+def build_server(retriever: Retriever, passages: Passages, ask: Ask | None) -> MCPServer[object]:
     """An MCP server with the tools over one index; `ask` answers a question."""
     usage = "Search passages with plain words, then fetch those that look relevant."
     server = MCPServer[object]("sleuth", instructions=usage, version=__version__, log_level="WARNING")

@@ -136,7 +136,7 @@ class Live(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.now -= size
 
 
-def largest_shapes(plan: Scale, samples: int, prompt: int = 0, *, shares: bool = True) -> tuple[Shape, ...]:
+def largest_shapes(plan: Scale, samples: int, prompt: int, *, shares: bool = True) -> tuple[Shape, ...]:
     """The passes of an update that can take most memory, within the recipe's limits.
 
     One has as many rows as a question has `samples`, each attending to its own copy of the prompt; the

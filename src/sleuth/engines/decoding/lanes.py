@@ -38,7 +38,7 @@ class Decoder(Protocol):
 class Ticket(Turn):
     """A turn with the future that waits for its completion."""
 
-    def __init__(self, *turn: Any, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    def __init__(self, *turn: Any, loop: asyncio.AbstractEventLoop | None) -> None:
         """`turn`: the arguments of Turn. `loop`: that of the coroutine that waits; None if a thread waits."""
         super().__init__(*turn)
         self.loop = loop

@@ -99,9 +99,7 @@ class PrefixCache(Cache):  # type: ignore[misc]
 class Forward:
     """Runs a causal language model in training; finds out once whether it can share prefixes."""
 
-    def __init__(
-        self, model: Any, autocast_dtype: torch.dtype | None, gradient_checkpointing: bool = False
-    ) -> None:
+    def __init__(self, model: Any, autocast_dtype: torch.dtype | None, gradient_checkpointing: bool) -> None:
         """`model` is a Hugging Face causal language model, adapters inside it included."""
         self._model = model
         self._pass: Callable[[Callable[[], Any]], Any] = lambda work: work()
