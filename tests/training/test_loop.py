@@ -343,6 +343,14 @@ def test_a_collapse_stops_the_run_and_restores_the_best_weights(tmp_path: Path) 
     assert toy.run(tmp_path / "unguarded", setup=setup, **unguarded).stopped == "done"
 
 
+def test_patience_without_dev_questions_ends_no_continued_run(tmp_path: Path) -> None:
+    setup = toy.parts(ON_POLICY, toy.FirstLetter(value=lambda t: float(t.sample)))
+    plan = {"patience": 1, "save_every": 1, "lr": 1e-4}
+    asked = iter([False] * 60 + [True] * 1000)
+    assert toy.run(tmp_path, setup=setup, stop=lambda: next(asked), **plan).stopped == "interrupted"
+    assert toy.run(tmp_path, setup=setup, **plan).steps == toy.PLAN.steps
+
+
 def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     plan = {"candidates": 6, "refill": 2.0, "steps": 3, "save_every": 1}
     setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("a"))

@@ -160,7 +160,8 @@ class _Stage:
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
         state = TrainingState(policy, optimiser, folder, self._identity(), others=saved)
-        self.best = BestCheckpoint(folder / "best", plan.patience)
+        # Without dev questions the scores are rewards of the guards, which end no run by patience.
+        self.best = BestCheckpoint(folder / "best", plan.patience if self.dev else 0)
         total = min(plan.steps, self.best.stalled_at() or plan.steps)
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
         if self.dev and 0 not in self.best.scores:
