@@ -376,6 +376,18 @@ def test_a_run_with_a_pool_resumes_exactly(tmp_path: Path) -> None:
     assert torch.equal(weights(whole[0]), weights(cut[0]))
 
 
+@pytest.mark.parametrize("calls", [60, 85])
+def test_a_step_that_was_given_up_is_not_counted_in_the_pool(tmp_path: Path, calls: int) -> None:
+    plan = {"candidates": 12, "refill": 2.0, "steps": 3, "save_every": 0}
+    setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("a"))
+    toy.run(tmp_path / "whole", setup=setup, **plan)
+    asked = iter([False] * calls + [True] * 1000)  # while refilling step 1, and in a later step
+    cut = toy.run(tmp_path / "cut", setup=setup, stop=lambda: next(asked), **plan)
+    assert cut.stopped == "interrupted"
+    toy.run(tmp_path / "cut", setup=setup, **plan)
+    assert timeless(tmp_path / "cut") == timeless(tmp_path / "whole")
+
+
 class Shifted(TransformersEngine):
     """Gives every sampled token half its probability, as if another implementation had computed it."""
 

@@ -75,7 +75,7 @@ class TrainingState:
         is_last = self.step == self._total
         moments, counters = self.optimiser.state()
         tensors = {"policy": self.policy.state(), "optimiser": {} if is_last else moments}
-        tensors |= {name: other.state() for name, other in self._others.items()}
+        tensors |= self._marked
         scalars = {
             "identity": self._identity,
             "optimiser": counters,
@@ -129,6 +129,10 @@ class TrainingState:
         return found.tensors["policy"]
 
     def _mark(self) -> None:
-        # Taken after every whole step, so that what an abandoned step draws needs no undoing.
+        # Taken after every whole step, so that what an abandoned step draws, plays or fits needs no undoing.
         self._random = capture_random()
+        self._marked = {
+            name: {key: tensor.clone() for key, tensor in other.state().items()}
+            for name, other in self._others.items()
+        }
         self._updates = self.optimiser.updates
