@@ -24,6 +24,7 @@ from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingErro
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
+from sleuth.training.runs import phase
 from sleuth.types import Exchange, Hit, Score, Trajectory
 from support import toy
 from support.toy import quiet, rows, shown, timeless, weights
@@ -349,6 +350,25 @@ def test_patience_without_dev_questions_ends_no_continued_run(tmp_path: Path) ->
     asked = iter([False] * 60 + [True] * 1000)
     assert toy.run(tmp_path, setup=setup, stop=lambda: next(asked), **plan).stopped == "interrupted"
     assert toy.run(tmp_path, setup=setup, **plan).steps == toy.PLAN.steps
+
+
+def test_the_guards_of_a_killed_run_count_no_step_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phase, "SAVE_SHARE", 1.0)
+
+    def killed(step: int) -> dict[str, float]:
+        if step == 6:  # its row is written, its checkpoint is not
+            raise SystemExit
+        return {}
+
+    plan = {"steps": 8, "save_every": 2}
+    toy.run(tmp_path / "whole", **plan)
+    with pytest.raises(SystemExit):
+        toy.run(tmp_path / "cut", eval_every=1, evaluate=killed, **plan)
+    toy.run(tmp_path / "cut", **plan)
+    scores = [tmp_path / name / "checkpoints" / "train" / "best" / "scores.json" for name in ("cut", "whole")]
+    assert json.loads(scores[0].read_text()) == json.loads(scores[1].read_text())
 
 
 def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:

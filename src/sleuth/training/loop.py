@@ -166,7 +166,9 @@ class _Stage:
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
         if self.dev and 0 not in self.best.scores:
             self.best.add(0, self._dev_score(), policy)
-        self.rows = ranks.first(lambda: [*self.log.rows(self.name)])
+        self.phase.restore()
+        # Rows after the checkpoint are of steps that will be made again.
+        self.rows = ranks.first(lambda: [r for r in self.log.rows(self.name) if r["step"] <= state.step])
         if plan.guards and (reason := fault(self.rows)):
             self.collapse, self.phase.total = reason, min(total, len(self.rows))
         result = self.phase.run(self._step, self._after)
