@@ -352,6 +352,15 @@ def test_patience_without_dev_questions_ends_no_continued_run(tmp_path: Path) ->
     assert toy.run(tmp_path, setup=setup, **plan).steps == toy.PLAN.steps
 
 
+def test_a_request_to_stop_in_the_step_of_a_collapse_is_one(tmp_path: Path) -> None:
+    console = quiet()
+    plan = {"lr": 1.0, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 30, "save_every": 1}
+    options = {"setup": toy.parts(ON_POLICY), "console": console, **plan}
+    result = toy.run(tmp_path, stop=lambda: "stopped at step" in shown(console), **options)
+    assert result.stopped == "interrupted"
+    assert toy.run(tmp_path, **options).stopped == "collapsed"
+
+
 def test_the_guards_of_a_killed_run_count_no_step_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

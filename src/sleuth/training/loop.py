@@ -172,9 +172,9 @@ class _Stage:
         if plan.guards and (reason := fault(self.rows)):
             self.collapse, self.phase.total = reason, min(total, len(self.rows))
         result = self.phase.run(self._step, self._after)
-        if self.collapse:
+        if self.collapse and result.stopped == "done":
             result = replace(result, stopped="collapsed")
-        if (self.dev and result.stopped == "done") or self.collapse:
+        if (self.dev and result.stopped == "done") or result.stopped == "collapsed":
             self.best.load(policy)
             self.log.say(f"{self.name}: the best weights are those of step {self.best.step}")
         return result
