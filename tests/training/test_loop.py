@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from sleuth.algorithms.grpo import GRPO
+from sleuth.algorithms.pairwise import AnswerDPO
 from sleuth.engines.base import Completion, Engine, Sampling
 from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingError
@@ -25,7 +26,7 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
 from sleuth.training.runs import phase
-from sleuth.types import Exchange, Hit, Score, Trajectory
+from sleuth.types import Exchange, Hit, Question, Score, Trajectory
 from support import toy
 from support.toy import quiet, rows, shown, timeless, weights
 
@@ -350,6 +351,20 @@ def test_patience_without_dev_questions_ends_no_continued_run(tmp_path: Path) ->
     asked = iter([False] * 60 + [True] * 1000)
     assert toy.run(tmp_path, setup=setup, stop=lambda: next(asked), **plan).stopped == "interrupted"
     assert toy.run(tmp_path, setup=setup, **plan).steps == toy.PLAN.steps
+
+
+class Scripted(toy.Letters):
+    """Its script answers at once."""
+
+    def demonstrate(self, question: Question, shown: Sequence[Any]) -> str:
+        return question.answers[0]
+
+
+def test_scripted_episodes_are_no_drift(tmp_path: Path) -> None:
+    setup = toy.parts(AnswerDPO(), questions=[replace(q, rejected=("b",)) for q in toy.QUESTIONS])
+    setup = replace(setup, world=replace(setup.world, protocol=Scripted()))
+    plan = {"lr": 1e-4, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 7}
+    assert toy.run(tmp_path, setup=setup, **plan).stopped == "done"
 
 
 def test_a_request_to_stop_in_the_step_of_a_collapse_is_one(tmp_path: Path) -> None:

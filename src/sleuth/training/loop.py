@@ -199,7 +199,8 @@ class _Stage:
         other_engine = self.parts.world.engine.has_own_arithmetic or not played
         arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens, other_engine)
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
-        drift = drift_of(self.policy, groups, self.plan) if self.plan.guards else {}
+        has_drift = self.plan.guards and self.parts.algorithm.samples
+        drift = drift_of(self.policy, groups, self.plan) if has_drift else {}
         ended = time.monotonic()
         tokens = sum(t.response_length for t in distinct(groups))
         others = {
