@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -160,6 +161,16 @@ def test_the_demo_names_the_steps_that_did_not_fit(
     recipe = world["recipe"].sized(steps=9)
     story = Demo(experiment(world, tmp_path, recipe), seconds=1e9).run()
     assert any("of 9 GRPO steps did not fit" in note for note in story.notes), story.notes
+
+
+def test_the_demo_misses_no_step_of_a_run_with_two_stages(world: dict[str, Any], tmp_path: Path) -> None:
+    reward = load_recipe("evo-rag/cpu").reward
+    steps = world["recipe"].scale.max_steps
+    recipe = world["recipe"].but(
+        reward=replace(reward, curriculum=replace(reward.curriculum, max_steps=steps))
+    )
+    story = Demo(experiment(world, tmp_path, recipe), seconds=1e9).run()
+    assert not any("did not fit" in note for note in story.notes), story.notes
 
 
 def test_the_demo_asks_the_untrained_model_fewer_questions(
