@@ -353,6 +353,18 @@ def test_patience_without_dev_questions_ends_no_continued_run(tmp_path: Path) ->
     assert toy.run(tmp_path, setup=setup, **plan).steps == toy.PLAN.steps
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [(0, 6, "without a pool"), (6, 0, "with a pool"), (6, 9, "6 candidates, not 9")],
+)
+def test_a_run_with_other_candidates_is_not_continued(
+    tmp_path: Path, before: int, after: int, reason: str
+) -> None:
+    toy.run(tmp_path, setup=toy.parts(ON_POLICY), steps=1, candidates=before)
+    with pytest.raises(TrainingError, match=reason):
+        toy.run(tmp_path, setup=toy.parts(ON_POLICY), steps=2, candidates=after)
+
+
 class Scripted(toy.Letters):
     """Its script answers at once."""
 

@@ -89,7 +89,7 @@ class TrainingState:
     def restore(self, say: Callable[[str], None]) -> None:
         """Load the newest complete checkpoint, if there is one.
 
-        Raises TrainingError if it was saved by a run with another identity.
+        Raises TrainingError if it was saved by a run with another identity or other parts.
         """
         found = latest_checkpoint(self._folder, say)
         if found is None:
@@ -101,6 +101,12 @@ class TrainingState:
                     f"{self._folder} was trained with {name} {saved!r}, not {value!r}: "
                     "continue it unchanged or choose another folder"
                 )
+        known = {"policy", "optimiser", *self._others}
+        if names := sorted(known ^ found.tensors.keys()):
+            raise TrainingError(
+                f"{self._folder} was trained {'without' if names[0] in known else 'with'} a {names[0]}: "
+                "continue it unchanged or choose another folder"
+            )
         self.policy.load_state(
             found.tensors["policy"], self._load_reference(say) if found.scalars["reference"] else None
         )
