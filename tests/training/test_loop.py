@@ -21,7 +21,7 @@ from sleuth.algorithms.grpo import GRPO
 from sleuth.algorithms.pairwise import AnswerDPO
 from sleuth.engines.base import Completion, Engine, Sampling
 from sleuth.engines.transformers import TransformersEngine
-from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingError
+from sleuth.errors import ConfigError, EngineError, RetrievalError, RewardError, TrainingError
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
@@ -363,6 +363,23 @@ def test_a_run_with_other_candidates_is_not_continued(
     toy.run(tmp_path, setup=toy.parts(ON_POLICY), steps=1, candidates=before)
     with pytest.raises(TrainingError, match=reason):
         toy.run(tmp_path, setup=toy.parts(ON_POLICY), steps=2, candidates=after)
+
+
+def test_a_step_whose_dev_evaluation_failed_may_still_be_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dev_em(*_: Any) -> float:
+        if (score := next(scores)) is None:
+            raise EngineError("gone")
+        return score
+
+    scores = iter([0.1, 0.2, None, 0.3])
+    monkeypatch.setattr("sleuth.training.loop.dev_em", dev_em)
+    console, plan = quiet(), {"steps": 2, "dev_questions": 3}
+    with pytest.raises(EngineError):
+        toy.run(tmp_path, setup=toy.parts(ON_POLICY), **plan)
+    toy.run(tmp_path, setup=toy.parts(ON_POLICY), console=console, **plan)
+    assert "the best weights are those of step 2" in shown(console)
 
 
 class Scripted(toy.Letters):

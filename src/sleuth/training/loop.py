@@ -167,6 +167,12 @@ class _Stage:
         if self.dev and 0 not in self.best.scores:
             self.best.add(0, self._dev_score(), policy)
         self.phase.restore()
+        if self._is_dev_due(state.step) and state.step not in self.best.scores:
+            self.best.add(
+                state.step, self._dev_score(), policy
+            )  # its evaluation failed, and the step was saved
+            if self.best.stalled_at() is not None:
+                self.phase.total = state.step
         # Rows after the checkpoint are of steps that will be made again.
         self.rows = ranks.first(lambda: [r for r in self.log.rows(self.name) if r["step"] <= state.step])
         if plan.guards and (reason := fault(self.rows)):
@@ -224,7 +230,7 @@ class _Stage:
             recent = [row.get("reward/total", 0.0) for row in self.rows[-WINDOW:]]
             if not self.collapse:
                 self.best.add(step, fmean(recent), self.policy)
-        if self.dev and (step % plan.dev_every == 0 or step == self.phase.total):
+        if self._is_dev_due(step):
             score = self._dev_score()
             self.best.add(step, score, self.policy)
             figures |= {"dev/em": score, "dev/best_step": float(self.best.step)}
@@ -355,6 +361,9 @@ class _Stage:
         self.log.say(line)
         if self.empty >= EMPTY_STEPS:
             raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")
+
+    def _is_dev_due(self, step: int) -> bool:
+        return bool(self.dev) and (step % self.plan.dev_every == 0 or step == self.phase.total)
 
     def _dev_score(self) -> float:
         self.log.activity("dev questions")
