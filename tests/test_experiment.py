@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from sleuth.evaluation.runner import Progress
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
+from support import toy
 from support.towns import questions, small, write_towns
 from support.toy import rows
 
@@ -89,6 +91,23 @@ def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_pat
     assert [row["evaluation/em"] for row in steps] == [0.0, final["metrics"]["em"]["value"]]
 
 
+def test_the_evaluation_of_the_last_step_makes_room_for_that_of_the_best_weights(
+    world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = iter([0.9, 0.5, 0.1])
+    monkeypatch.setattr("sleuth.training.loop.dev_em", lambda *_: next(scores))
+    monkeypatch.setattr(Experiment, "save_recipe", lambda _: None)
+    recipe = world["recipe"].sized(eval_every=1, dev_questions=1, lr=0.01, lr_warmup=0.0)
+    recipe = recipe.but(reward=toy.FirstLetter(value=lambda t: float(t.sample)))
+    assert experiment(world, tmp_path, recipe).run()["stopped"] == "done"
+    names = ("eval-step-000000", "eval", "eval-step-000002")
+    used = [json.loads((tmp_path / name / "settings.json").read_text())["weights"] for name in names]
+    assert used[0] == used[1] != used[2]
+    before = (tmp_path / "eval" / "questions.jsonl").read_bytes()
+    assert experiment(world, tmp_path, recipe).run()["stopped"] == "done"
+    assert (tmp_path / "eval" / "questions.jsonl").read_bytes() == before
+
+
 def test_a_run_stopped_inside_an_evaluation_continues_after_the_step(
     world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +158,16 @@ def test_the_demo_names_the_steps_that_did_not_fit(
     recipe = world["recipe"].sized(steps=9)
     story = Demo(experiment(world, tmp_path, recipe), seconds=1e9).run()
     assert any("of 9 GRPO steps did not fit" in note for note in story.notes), story.notes
+
+
+def test_the_demo_misses_no_step_of_a_run_with_two_stages(world: dict[str, Any], tmp_path: Path) -> None:
+    reward = load_recipe("evo-rag/cpu").reward
+    steps = world["recipe"].scale.max_steps
+    recipe = world["recipe"].but(
+        reward=replace(reward, curriculum=replace(reward.curriculum, max_steps=steps))
+    )
+    story = Demo(experiment(world, tmp_path, recipe), seconds=1e9).run()
+    assert not any("did not fit" in note for note in story.notes), story.notes
 
 
 def test_the_demo_asks_the_untrained_model_fewer_questions(

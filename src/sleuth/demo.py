@@ -4,11 +4,13 @@ The evaluations have a fixed share of the time, since the figures need them. The
 steps as fit share the rest.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.pages.report import write_report
@@ -17,6 +19,9 @@ from sleuth.evaluation.statistics import Estimate
 from sleuth.experiment import Experiment, headline
 from sleuth.storage import read_json, read_lines, write_json
 from sleuth.types import Trajectory
+
+if TYPE_CHECKING:
+    from sleuth.training.runs.phase import TrainResult
 
 UNTRAINED = 50
 """Questions for the untrained model, which answers hardly any: more of them would take the time of a training step."""
@@ -70,7 +75,7 @@ class Demo:
             experiment.close()
         final = self._evaluate("eval-grpo", count)
         stages = {"untrained": base, "after warm start": warmed, "after GRPO": final}
-        notes = self._notes(stages, warm.steps, trained.steps)
+        notes = self._notes(stages, warm.steps, trained)
         return self._report(stages, notes)
 
     def _time_for(self, evaluation: str, seconds: float) -> float:
@@ -103,8 +108,8 @@ class Demo:
         )
         return evaluation
 
-    def _notes(self, stages: Mapping[str, Evaluation], updates: int, steps: int) -> list[str]:
-        final, warmed = stages["after GRPO"], stages["after warm start"]
+    def _notes(self, stages: Mapping[str, Evaluation], updates: int, trained: TrainResult) -> list[str]:
+        final, warmed, steps = stages["after GRPO"], stages["after warm start"], trained.steps
         difference = compare([warmed.folder, final.folder], anyway=True).columns[1].differences["em"]
         scale, algorithm = self.experiment.recipe.scale, self.experiment.recipe.algorithm
         notes = [
@@ -121,9 +126,14 @@ class Demo:
                 f"GRPO over warm start: {100 * value:+.1f} EM points "
                 f"[{100 * low:+.1f}, {100 * high:+.1f}], {verdict}"
             )
-        if missing := scale.steps - steps:
+        total = scale.steps * len(self.experiment.recipe.reward.stages())
+        if trained.stopped == "collapsed":
             notes.append(
-                f"{missing} of {scale.steps} GRPO steps did not fit into the time: "
+                f"GRPO was stopped after step {steps}, because it collapsed, and its best weights kept"
+            )
+        elif trained.stopped == "deadline":
+            notes.append(
+                f"{total - steps} of {total} GRPO steps did not fit into the time: "
                 "give a new run more of it with --minutes and -o"
             )
         if leaks := max(stage.leaks.count for stage in stages.values()):

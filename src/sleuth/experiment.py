@@ -25,7 +25,7 @@ from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, DataError, RetrievalError
 from sleuth.evaluation.figures import HEADLINE
 from sleuth.evaluation.result import Evaluation
-from sleuth.evaluation.runner import Origin, Progress, evaluate
+from sleuth.evaluation.runner import Origin, Progress, evaluate, set_aside
 from sleuth.recipe import Recipe
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import open_index
@@ -250,6 +250,8 @@ class Experiment:
         summary: dict[str, Any] = {"run": str(self.folder)}
         summary |= {"steps": trained.steps, "stopped": trained.stopped}
         if evaluate and trained.stopped in ("done", "collapsed") and ranks.is_first():
+            if self.recipe.scale.eval_every:  # the last step's weights may not have been the best
+                set_aside(self.folder / "eval", self.engine, self.policy, self.recipe.scale.steps)
             summary |= headline(self.evaluate("eval"))
         return summary
 
@@ -282,12 +284,11 @@ class Experiment:
         from sleuth.training.loop import train
         from sleuth.training.runs.stopping import asked_to_stop
 
-        recipe, parts = self.recipe, self._parts()
-        if recipe.scale.frozen_layers:
-            self.policy.freeze_layers(recipe.scale.frozen_layers)
+        scale, parts, log = self.recipe.scale, self._parts(), self.log
+        if scale.frozen_layers:
+            self.policy.freeze_layers(scale.frozen_layers)
         with asked_to_stop() as stop:
-            evaluate = self._while_training(stop) if recipe.scale.eval_every else None
-            scale, log = recipe.scale, self.log
+            evaluate = self._while_training(stop) if scale.eval_every else None
             return _uninterrupted(
                 train(self.policy, parts, scale, log, evaluate=evaluate, deadline_s=deadline_s, stop=stop)
             )
@@ -318,8 +319,7 @@ class Experiment:
 
     def save_model(self) -> Path:
         """The policy as a folder that transformers, and `sleuth ask --run`, can load."""
-        path = self.folder / "model"
-        self.policy.save(path)
+        self.policy.save(path := self.folder / "model")
         return path
 
     def evaluate(

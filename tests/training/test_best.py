@@ -35,6 +35,16 @@ def test_the_first_of_the_best_is_kept(tmp_path: Path, policy: Policy):
     assert weight(policy) == kept[1]
 
 
+def test_rewards_may_be_negative(tmp_path: Path, policy: Policy):
+    best = BestCheckpoint(tmp_path, patience=0)
+    best.add(0, -3.0, policy)
+    shift(policy, 1.0)
+    best.add(1, -4.0, policy)
+    before = weight(policy)
+    best.load(policy)
+    assert weight(policy) == pytest.approx(before - 1.0, abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("scores", "stalled"),
     [

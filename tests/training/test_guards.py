@@ -38,3 +38,10 @@ def test_each_sign_of_a_collapse_is_named(name: str, value: float):
 def test_one_unlucky_step_stops_nothing():
     rows = [*[SOUND] * 6, SOUND | {"rollouts/valid_format": 0.5}]
     assert fault(rows) == ""
+
+
+def test_first_steps_without_an_update_are_no_measure_of_later_entropy():
+    idle = {name: value for name, value in SOUND.items() if not name.startswith("update/")}
+    rows = [*[idle] * WINDOW, *[SOUND] * WINDOW]
+    assert fault(rows) == ""
+    assert "update/entropy" in fault([*rows, *[SOUND | {"update/entropy": 2.0}] * WINDOW])

@@ -18,13 +18,15 @@ import pytest
 import torch
 
 from sleuth.algorithms.grpo import GRPO
+from sleuth.algorithms.pairwise import AnswerDPO
 from sleuth.engines.base import Completion, Engine, Sampling
 from sleuth.engines.transformers import TransformersEngine
-from sleuth.errors import ConfigError, RetrievalError, RewardError, TrainingError
+from sleuth.errors import ConfigError, EngineError, RetrievalError, RewardError, TrainingError
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
-from sleuth.types import Exchange, Hit, Score, Trajectory
+from sleuth.training.runs import phase
+from sleuth.types import Exchange, Hit, Question, Score, Trajectory
 from support import toy
 from support.toy import quiet, rows, shown, timeless, weights
 
@@ -343,6 +345,85 @@ def test_a_collapse_stops_the_run_and_restores_the_best_weights(tmp_path: Path) 
     assert toy.run(tmp_path / "unguarded", setup=setup, **unguarded).stopped == "done"
 
 
+def test_patience_without_dev_questions_ends_no_continued_run(tmp_path: Path) -> None:
+    setup = toy.parts(ON_POLICY, toy.FirstLetter(value=lambda t: float(t.sample)))
+    plan = {"patience": 1, "save_every": 1, "lr": 1e-4}
+    asked = iter([False] * 60 + [True] * 1000)
+    assert toy.run(tmp_path, setup=setup, stop=lambda: next(asked), **plan).stopped == "interrupted"
+    assert toy.run(tmp_path, setup=setup, **plan).steps == toy.PLAN.steps
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [(0, 6, "without a pool"), (6, 0, "with a pool"), (6, 9, "6 candidates, not 9")],
+)
+def test_a_run_with_other_candidates_is_not_continued(
+    tmp_path: Path, before: int, after: int, reason: str
+) -> None:
+    toy.run(tmp_path, setup=toy.parts(ON_POLICY), steps=1, candidates=before)
+    with pytest.raises(TrainingError, match=reason):
+        toy.run(tmp_path, setup=toy.parts(ON_POLICY), steps=2, candidates=after)
+
+
+def test_a_step_whose_dev_evaluation_failed_may_still_be_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dev_em(*_: Any) -> float:
+        if (score := next(scores)) is None:
+            raise EngineError("gone")
+        return score
+
+    scores = iter([0.1, 0.2, None, 0.3])
+    monkeypatch.setattr("sleuth.training.loop.dev_em", dev_em)
+    console, plan = quiet(), {"steps": 2, "dev_questions": 3}
+    with pytest.raises(EngineError):
+        toy.run(tmp_path, setup=toy.parts(ON_POLICY), **plan)
+    toy.run(tmp_path, setup=toy.parts(ON_POLICY), console=console, **plan)
+    assert "the best weights are those of step 2" in shown(console)
+
+
+class Scripted(toy.Letters):
+    """Its script answers at once."""
+
+    def demonstrate(self, question: Question, shown: Sequence[Any]) -> str:
+        return question.answers[0]
+
+
+def test_scripted_episodes_are_no_drift(tmp_path: Path) -> None:
+    setup = toy.parts(AnswerDPO(), questions=[replace(q, rejected=("b",)) for q in toy.QUESTIONS])
+    setup = replace(setup, world=replace(setup.world, protocol=Scripted()))
+    plan = {"lr": 1e-4, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 7}
+    assert toy.run(tmp_path, setup=setup, **plan).stopped == "done"
+
+
+def test_a_request_to_stop_in_the_step_of_a_collapse_is_one(tmp_path: Path) -> None:
+    console = quiet()
+    plan = {"lr": 1.0, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 30, "save_every": 1}
+    options = {"setup": toy.parts(ON_POLICY), "console": console, **plan}
+    result = toy.run(tmp_path, stop=lambda: "stopped at step" in shown(console), **options)
+    assert result.stopped == "interrupted"
+    assert toy.run(tmp_path, **options).stopped == "collapsed"
+
+
+def test_the_guards_of_a_killed_run_count_no_step_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phase, "SAVE_SHARE", 1.0)
+
+    def killed(step: int) -> dict[str, float]:
+        if step == 6:  # its row is written, its checkpoint is not
+            raise SystemExit
+        return {}
+
+    plan = {"steps": 8, "save_every": 2}
+    toy.run(tmp_path / "whole", **plan)
+    with pytest.raises(SystemExit):
+        toy.run(tmp_path / "cut", eval_every=1, evaluate=killed, **plan)
+    toy.run(tmp_path / "cut", **plan)
+    scores = [tmp_path / name / "checkpoints" / "train" / "best" / "scores.json" for name in ("cut", "whole")]
+    assert json.loads(scores[0].read_text()) == json.loads(scores[1].read_text())
+
+
 def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     plan = {"candidates": 6, "refill": 2.0, "steps": 3, "save_every": 1}
     setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("a"))
@@ -366,6 +447,18 @@ def test_a_run_with_a_pool_resumes_exactly(tmp_path: Path) -> None:
     toy.run(tmp_path / "cut", setup=setup, learner=toy.new_learner(), stop=lambda: next(asked), **plan)
     toy.run(tmp_path / "cut", setup=setup, learner=cut, **plan)
     assert torch.equal(weights(whole[0]), weights(cut[0]))
+
+
+@pytest.mark.parametrize("calls", [60, 85])
+def test_a_step_that_was_given_up_is_not_counted_in_the_pool(tmp_path: Path, calls: int) -> None:
+    plan = {"candidates": 12, "refill": 2.0, "steps": 3, "save_every": 0}
+    setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("a"))
+    toy.run(tmp_path / "whole", setup=setup, **plan)
+    asked = iter([False] * calls + [True] * 1000)  # while refilling step 1, and in a later step
+    cut = toy.run(tmp_path / "cut", setup=setup, stop=lambda: next(asked), **plan)
+    assert cut.stopped == "interrupted"
+    toy.run(tmp_path / "cut", setup=setup, **plan)
+    assert timeless(tmp_path / "cut") == timeless(tmp_path / "whole")
 
 
 class Shifted(TransformersEngine):

@@ -89,6 +89,11 @@ class Algorithm(Checked, ABC):
         return False
 
     @property
+    def samples(self) -> bool:
+        """Whether the policy writes its episodes: log-probabilities of scripted ones say nothing of its drift."""
+        return True
+
+    @property
     def reweighs(self) -> bool:
         """Whether `weigh` must see the present log-probabilities before each update."""
         return False

@@ -89,6 +89,10 @@ class AnswerDPO(PairwiseDPO):
 
     group_size = 2
 
+    @property
+    def samples(self) -> bool:
+        return False
+
     def can_use(self, question: Question) -> bool:
         return bool(question.rejected)
 

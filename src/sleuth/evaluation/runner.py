@@ -4,6 +4,7 @@ Each episode is on disk when it ends, so a killed evaluation continues with the 
 left. An episode that failed from outside is counted as wrong and reported, never dropped.
 """
 
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -123,6 +124,15 @@ def evaluate(
     )
     write_json(folder / RESULT, evaluation.to_dict())
     return evaluation
+
+
+def set_aside(folder: Path, engine: Engine, policy: Any, step: int) -> None:
+    """Rename `folder` to that of a step if it holds an evaluation of other weights than the policy's."""
+    engine.sync(policy)
+    settings, other = folder / SETTINGS, folder.with_name(f"{folder.name}-step-{step:06d}")
+    if settings.exists() and read_json(settings)["weights"] != engine.fingerprint():
+        shutil.rmtree(other, ignore_errors=True)
+        folder.rename(other)
 
 
 def _check(questions: Sequence[Question]) -> None:

@@ -27,20 +27,25 @@ def fault(rows: Rows) -> str:
     """Why a run with these rows, oldest first, should stop; "" if it is sound or too short to judge."""
     if len(rows) < 2 * WINDOW:
         return ""
-    start, now = rows[:WINDOW], rows[-WINDOW:]
+    now = rows[-WINDOW:]
     risen = {
         "update/kl_start": KL,
-        "update/entropy": ENTROPY * max(0.1, _mean(start, "update/entropy")),
-        "rollouts/truncated": _mean(start, "rollouts/truncated") + TRUNCATED,
-        "rollouts/repeated": _mean(start, "rollouts/repeated") + REPEATED,
+        "update/entropy": ENTROPY * max(0.1, _start(rows, "update/entropy")),
+        "rollouts/truncated": _start(rows, "rollouts/truncated") + TRUNCATED,
+        "rollouts/repeated": _start(rows, "rollouts/repeated") + REPEATED,
     }
     for name, limit in risen.items():
         if (value := _mean(now, name)) > limit:
             return f"{name} is {value:.2f} over {WINDOW} steps, above {limit:.2f}"
-    least = _mean(start, "rollouts/valid_format") - FORMAT
+    least = _start(rows, "rollouts/valid_format") - FORMAT
     if (value := _mean(now, "rollouts/valid_format")) < least:
         return f"rollouts/valid_format is {value:.2f} over {WINDOW} steps, below {least:.2f}"
     return ""
+
+
+def _start(rows: Rows, name: str) -> float:
+    """Mean of the first steps that have a value: a step without an update has no entropy."""
+    return _mean([row for row in rows if row.get(name) is not None][:WINDOW], name)
 
 
 def _mean(rows: Rows, name: str) -> float:

@@ -160,18 +160,26 @@ class _Stage:
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
         state = TrainingState(policy, optimiser, folder, self._identity(), others=saved)
-        self.best = BestCheckpoint(folder / "best", plan.patience)
+        # Without dev questions the scores are rewards of the guards, which end no run by patience.
+        self.best = BestCheckpoint(folder / "best", plan.patience if self.dev else 0)
         total = min(plan.steps, self.best.stalled_at() or plan.steps)
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
         if self.dev and 0 not in self.best.scores:
             self.best.add(0, self._dev_score(), policy)
-        self.rows = ranks.first(lambda: [*self.log.rows(self.name)])
+        self.phase.restore()
+        if self._is_dev_due(state.step) and state.step not in self.best.scores:
+            # Its evaluation failed after the step was made, and the step was saved.
+            self.best.add(state.step, self._dev_score(), policy)
+            if self.best.stalled_at() is not None:
+                self.phase.total = state.step
+        # Rows after the checkpoint are of steps that will be made again.
+        self.rows = ranks.first(lambda: [r for r in self.log.rows(self.name) if r["step"] <= state.step])
         if plan.guards and (reason := fault(self.rows)):
             self.collapse, self.phase.total = reason, min(total, len(self.rows))
         result = self.phase.run(self._step, self._after)
-        if self.collapse:
+        if self.collapse and result.stopped == "done":
             result = replace(result, stopped="collapsed")
-        if (self.dev and result.stopped == "done") or self.collapse:
+        if (self.dev and result.stopped == "done") or result.stopped == "collapsed":
             self.best.load(policy)
             self.log.say(f"{self.name}: the best weights are those of step {self.best.step}")
         return result
@@ -196,7 +204,8 @@ class _Stage:
         other_engine = self.parts.world.engine.has_own_arithmetic or not played
         arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens, other_engine)
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
-        drift = drift_of(self.policy, groups, self.plan) if self.plan.guards else {}
+        has_drift = self.plan.guards and self.parts.algorithm.samples
+        drift = drift_of(self.policy, groups, self.plan) if has_drift else {}
         ended = time.monotonic()
         tokens = sum(t.response_length for t in distinct(groups))
         others = {
@@ -220,7 +229,7 @@ class _Stage:
             recent = [row.get("reward/total", 0.0) for row in self.rows[-WINDOW:]]
             if not self.collapse:
                 self.best.add(step, fmean(recent), self.policy)
-        if self.dev and (step % plan.dev_every == 0 or step == self.phase.total):
+        if self._is_dev_due(step):
             score = self._dev_score()
             self.best.add(step, score, self.policy)
             figures |= {"dev/em": score, "dev/best_step": float(self.best.step)}
@@ -351,6 +360,9 @@ class _Stage:
         self.log.say(line)
         if self.empty >= EMPTY_STEPS:
             raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")
+
+    def _is_dev_due(self, step: int) -> bool:
+        return bool(self.dev) and (step % self.plan.dev_every == 0 or step == self.phase.total)
 
     def _dev_score(self) -> float:
         self.log.activity("dev questions")

@@ -88,6 +88,7 @@ def warm_start(
     best = BestCheckpoint(folder / "best", patience=0)
     with asked_to_stop(stop) as asked:
         phase = Phase("warm_start", total, plan.save_every, log, state, asked, Budget(deadline_s))
+        phase.restore()
         result = phase.run(step, after)
     if choice and best.scores and result.stopped == "done":
         best.load(policy)

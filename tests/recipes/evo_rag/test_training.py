@@ -16,6 +16,7 @@ from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.recipes.evo_rag.curriculum import Curriculum
 from sleuth.recipes.evo_rag.dpo import DPO
+from sleuth.recipes.evo_rag.preference_model import PreferenceModel
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
 from sleuth.recipes.evo_rag.reward import EvoRAGReward
 from sleuth.recipes.evo_rag.siblings import candidates_of
@@ -146,6 +147,20 @@ def test_a_resumed_run_equals_an_uninterrupted_one(tmp_path: Path):
     lines = rows(tmp_path / "cut")
     assert torch.equal(weights(run(tmp_path / "cut")[1]), weights(whole)), "nothing is left to do"
     assert rows(tmp_path / "cut") == lines
+
+
+def test_a_step_that_was_given_up_does_not_teach_the_preference_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    plan = {"steps": 2, "save_every": 0, "dev_questions": 0}
+    run(tmp_path / "whole", **plan)
+    fit, fitted = PreferenceModel.fit, []
+    monkeypatch.setattr(PreferenceModel, "fit", lambda *a: fitted.append(1) or fit(*a))
+    first, _, _ = run(tmp_path / "cut", stop=lambda: len(fitted) == 2, **plan)  # before the second update
+    assert (first.steps, first.stopped) == (1, "interrupted")
+    run(tmp_path / "cut", **plan)
+    found = [[row["preference/loss"] for row in rows(tmp_path / name)] for name in ("cut", "whole")]
+    assert found[0] == found[1]
 
 
 def test_the_preference_model_may_rank_the_policys_pairs(tmp_path: Path):

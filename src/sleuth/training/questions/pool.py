@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sleuth.errors import TrainingError
 from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
 from sleuth.text import contains
 from sleuth.types import Question, Trajectory
@@ -91,7 +92,9 @@ class QuestionPool:
         return {"outcomes": torch.tensor(pairs, dtype=torch.float64)}
 
     def load_state(self, tensors: Mapping[str, Tensor]) -> None:
-        """Restore what `state` returned."""
+        """Restore what `state` returned. Raises TrainingError if it is of another number of questions."""
+        if (count := len(tensors["outcomes"])) != len(self.questions):
+            raise TrainingError(f"the checkpoint holds {count} candidates, not {len(self.questions)}")
         self.outcomes = [Outcome(right, played) for right, played in tensors["outcomes"].tolist()]
 
 

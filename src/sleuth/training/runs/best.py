@@ -4,6 +4,7 @@ The policy before the first step counts as step 0, so that training that only di
 weights it started from.
 """
 
+import math
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,7 @@ class BestCheckpoint:
         self._folder, self._patience = folder, patience
         self._file = folder / "scores.json"
         self.scores: dict[int, float] = {}
-        """Step → dev score in [0, 1]; 0 is before the first step."""
+        """Step → dev score in [0, 1], or mean reward; 0 is before the first step."""
         if self._file.is_file():
             self.scores = dict(msgspec.json.decode(self._file.read_bytes(), type=list[tuple[int, float]]))
 
@@ -34,7 +35,7 @@ class BestCheckpoint:
 
     def stalled_at(self) -> int | None:
         """The step at which the score had not risen for `patience` evaluations; None if that never happened."""
-        best, without = -1.0, 0
+        best, without = -math.inf, 0
         for step, score in sorted(self.scores.items()):
             best, without = (score, 0) if score > best else (best, without + 1)
             if self._patience and without >= self._patience:
@@ -44,7 +45,7 @@ class BestCheckpoint:
     def add(self, step: int, score: float, policy: Policy) -> None:
         """Record a step's score, and its weights if it is the best so far; a resumed run's later scores go."""
         self.scores = {s: other for s, other in self.scores.items() if s < step}
-        if score > max(self.scores.values(), default=-1.0):
+        if score > max(self.scores.values(), default=-math.inf):
             weights = {"policy": policy.state()}
             ranks.first(lambda: save_checkpoint(self._folder, step, weights, {}, keep=1))
         self.scores[step] = score

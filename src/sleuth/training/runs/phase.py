@@ -63,12 +63,15 @@ class Phase:
         if self.stop():
             raise AbandonedError
 
+    def restore(self) -> None:
+        """Continue from the newest checkpoint, if there is one; called before `run`."""
+        self.state.restore(self.log.say)
+
     def run(self, step: Callable[[int], dict[str, float]], evaluate: Evaluate | None = None) -> TrainResult:
         """Make the steps that are left; `evaluate` may add figures to a step's row.
 
         On a SleuthError the last whole step is saved, unless a rank was lost, and the error is raised again.
         """
-        self.state.restore(self.log.say)
         self.log.begin(self.name, self.total, self.state.step)
         stopped = self._steps(step, evaluate)
         self.state.save()

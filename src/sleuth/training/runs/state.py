@@ -75,7 +75,7 @@ class TrainingState:
         is_last = self.step == self._total
         moments, counters = self.optimiser.state()
         tensors = {"policy": self.policy.state(), "optimiser": {} if is_last else moments}
-        tensors |= {name: other.state() for name, other in self._others.items()}
+        tensors |= self._marked
         scalars = {
             "identity": self._identity,
             "optimiser": counters,
@@ -89,7 +89,7 @@ class TrainingState:
     def restore(self, say: Callable[[str], None]) -> None:
         """Load the newest complete checkpoint, if there is one.
 
-        Raises TrainingError if it was saved by a run with another identity.
+        Raises TrainingError if it was saved by a run with another identity or other parts.
         """
         found = latest_checkpoint(self._folder, say)
         if found is None:
@@ -101,6 +101,12 @@ class TrainingState:
                     f"{self._folder} was trained with {name} {saved!r}, not {value!r}: "
                     "continue it unchanged or choose another folder"
                 )
+        known = {"policy", "optimiser", *self._others}
+        if names := sorted(known ^ found.tensors.keys()):
+            raise TrainingError(
+                f"{self._folder} was trained {'without' if names[0] in known else 'with'} a {names[0]}: "
+                "continue it unchanged or choose another folder"
+            )
         self.policy.load_state(
             found.tensors["policy"], self._load_reference(say) if found.scalars["reference"] else None
         )
@@ -129,6 +135,10 @@ class TrainingState:
         return found.tensors["policy"]
 
     def _mark(self) -> None:
-        # Taken after every whole step, so that what an abandoned step draws needs no undoing.
+        # Taken after every whole step, so that what an abandoned step draws, plays or fits needs no undoing.
         self._random = capture_random()
+        self._marked = {
+            name: {key: tensor.clone() for key, tensor in other.state().items()}
+            for name, other in self._others.items()
+        }
         self._updates = self.optimiser.updates
