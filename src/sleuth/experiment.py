@@ -27,6 +27,7 @@ from sleuth.evaluation.figures import HEADLINE
 from sleuth.evaluation.result import Evaluation
 from sleuth.evaluation.runner import Origin, Progress, evaluate, set_aside
 from sleuth.recipe import Recipe
+from sleuth.registry import keep_user_module
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.bm25 import open_index
 from sleuth.retrievers.bm25_index.build import build_index
@@ -147,9 +148,7 @@ class Experiment:
         if self.recipe_file is None:
             record: dict[str, Any] = self.recipe.to_dict()
         else:
-            own = self.folder / "recipe.py"
-            if own.resolve() != self.recipe_file.resolve():
-                shutil.copyfile(self.recipe_file, own)
+            keep_user_module(self.recipe_file, self.folder / "recipe.py")
             record = {"settings": list(self.settings)}
         write_json(self.folder / "recipe.json", record)
 

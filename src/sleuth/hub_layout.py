@@ -16,7 +16,7 @@ from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.storage import whole_folder
 
-KEPT = ("recipe.json", "recipe.py", "metrics.jsonl")
+KEPT = ("recipe.json", "*.py", "metrics.jsonl")
 """Files of a run that are copied next to the model."""
 CARD = """---
 {head}
@@ -47,9 +47,8 @@ def write_layout(run: Path, output: Path) -> list[Evaluation]:
     evaluations = _evaluations(run)
     with whole_folder(output) as folder:
         shutil.copytree(model, folder, dirs_exist_ok=True)
-        for name in KEPT:
-            if (run / name).is_file():
-                shutil.copyfile(run / name, folder / name)
+        for file in (file for pattern in KEPT for file in run.glob(pattern)):
+            shutil.copyfile(file, folder / file.name)
         (folder / "README.md").write_text(card(recipe, evaluations), encoding="utf-8")
     return evaluations
 

@@ -5,6 +5,7 @@ Listing names imports nothing heavy.
 
 import difflib
 import importlib.util
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import import_module
@@ -27,7 +28,10 @@ def needed(module: str, extra: str, fault: type[SleuthError] = ConfigError) -> A
 
 
 def user_module(path: Path, kind: str) -> ModuleType:
-    """The module in a user's .py file; `kind` is what it defines, such as "recipe". Raises ConfigError."""
+    """The module in a user's .py file, which may import the files next to it. Raises ConfigError.
+
+    `kind` is what the file defines, such as "recipe".
+    """
     if not path.is_file():
         raise ConfigError(f"no {kind} file {path}")
     spec = importlib.util.spec_from_file_location(f"sleuth_user_{kind}_{path.stem}", path)
@@ -36,6 +40,9 @@ def user_module(path: Path, kind: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # Registered before it runs: dataclasses look their own module up by name.
     sys.modules[spec.name] = module
+    # Last, or a file next to it called datasets.py would take the place of the package.
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
     except SleuthError:
@@ -43,6 +50,19 @@ def user_module(path: Path, kind: str) -> ModuleType:
     except Exception as error:
         raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
     return module
+
+
+def keep_user_module(path: Path, target: Path) -> None:
+    """Copy a user's .py file to `target`, and next to it the files that it has imported from its own folder."""
+    folder = path.resolve().parent
+    loaded = [(name, Path(getattr(module, "__file__", None) or "")) for name, module in sys.modules.items()]
+    imported = [
+        file for name, file in loaded if file.name == f"{name}.py" and file.resolve().parent == folder
+    ]
+    copies = {target.with_name(file.name): file for file in imported} | {target: path}
+    for copy, file in copies.items():
+        if copy.resolve() != file.resolve():
+            shutil.copyfile(file, copy)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,6 @@
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
 from sleuth.protocols import PROTOCOLS
 from sleuth.recipes import load_recipe, recipe_file
-from sleuth.registry import resolve
+from sleuth.registry import keep_user_module, resolve
 from sleuth.rewards import REWARDS
 from sleuth.rewards.base import Reward
 
@@ -84,6 +86,26 @@ def test_a_run_of_a_users_own_file_can_be_loaded_again(tmp_path: Path):
     (tmp_path / "recipe.py").write_text(OWN)
     (tmp_path / "recipe.json").write_text(json.dumps({"settings": ["scale.steps=7"]}))
     assert load_recipe(str(tmp_path)).scale.steps == 7
+
+
+def test_a_users_own_file_imports_its_neighbours_and_a_run_keeps_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    mine, run = tmp_path / "mine", tmp_path / "run"
+    mine.mkdir()
+    run.mkdir()
+    part, equals, recipe = OWN.partition("RECIPE =")
+    (mine / "shouting.py").write_text(part)
+    (mine / "mine.py").write_text(f"from shouting import Shouting, load_recipe\n{equals}{recipe}")
+    assert load_recipe(str(mine / "mine.py")).name == "shouting"
+    keep_user_module(mine / "mine.py", run / "recipe.py")
+    shutil.rmtree(mine)
+    del sys.modules["shouting"]
+    assert load_recipe(str(run)).name == "shouting"
+    keep_user_module(run / "recipe.py", run / "recipe.py")  # a run that is continued from its own folder
+    del sys.modules["shouting"]
+    assert {file.name for file in run.glob("*.py")} == {"recipe.py", "shouting.py"}
 
 
 def test_saved_json_and_run_folder(tmp_path: Path):
