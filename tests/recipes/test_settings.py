@@ -86,7 +86,7 @@ def _changed(part: Any, path: list[str], value: Any) -> Any:
 @pytest.mark.parametrize(
     ("paper", "cpu", "shared"),
     [
-        *((f"{n}/paper", f"{n}/cpu", ("reward",)) for n in ("search-r1", "rag", "autorefine")),
+        *((f"{n}/paper", f"{n}/cpu", ("reward",)) for n in ("search-r1", "rag")),
         *(
             (f"arena/{n or 'paper'}", f"arena/{n + '-' if n else ''}cpu", ("reward", "algorithm"))
             for n in ("", "naive-grpo", "sft-direct", "sft-reasoning")
@@ -103,8 +103,9 @@ def test_cpu_scale_keeps_the_method(paper: str, cpu: str, shared: tuple[str, ...
         assert replace(large.algorithm, **changes) == small.algorithm  # type: ignore[type-var]
 
 
-def test_eval_rar_gives_the_format_its_share_at_cpu_scale():
-    large, small = load_recipe("eval-rar/paper"), load_recipe("eval-rar/cpu")
+@pytest.mark.parametrize("name", ["eval-rar", "autorefine"])
+def test_the_format_has_its_share_at_cpu_scale(name: str):
+    large, small = load_recipe(f"{name}/paper"), load_recipe(f"{name}/cpu")
     assert small.reward == replace(large.reward, format_share=0.2)  # type: ignore[type-var]
     assert small.algorithm == load_recipe("search-r1/cpu").algorithm
 

@@ -57,7 +57,8 @@ CPU = search_r1.CPU.but(
         "documents",
         note="refine",
     ),
-    reward=REWARD,
+    # Without the share valid episodes fell from 97 to 88 %, with it from 98 to 97 %; one seed each.
+    reward=replace(REWARD, format_share=0.2),
     source=PAPER.source,
 )
 
