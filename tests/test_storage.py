@@ -24,6 +24,12 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path):
     assert names(path.parent) == ["a"]
 
 
+def test_a_file_that_cannot_be_written_is_named_in_the_error():
+    path = Path("/proc/page.html")  # nobody can create files there
+    with pytest.raises(OSError, match=str(path)), whole_file(path):
+        raise AssertionError("not reached")
+
+
 def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path):
     path = tmp_path / "deep" / "model"
     for content in ("one", "two"):

@@ -27,16 +27,20 @@ def cache_folder() -> Path:
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """A new file that replaces `path` when the block ends, safely on disk; dropped if the block raises."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        work = Path(file.name)
-        try:
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:  # it names the temporary file
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    work = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-            work.chmod(0o644)  # the temporary file is its owner's only
-            work.replace(path)
-        finally:
-            work.unlink(missing_ok=True)
+            os.fsync(descriptor)
+        work.chmod(0o644)  # the temporary file is its owner's only
+        work.replace(path)
+    finally:
+        work.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -173,10 +173,10 @@ def test_a_folder_keeps_its_settings(world: Any, tmp_path: Path) -> None:
         ({"protocol": replace(world.protocol, note="evaluate")}, "protocol.note"),
         ({"reward": AnswerReward()}, "reward"),
     ):
-        message = f"holds an evaluation with another {name}; choose another folder"
+        message = f"holds an evaluation that differs in {name}; choose another folder"
         with pytest.raises(ConfigError, match=message):
             world.run(tmp_path, world.questions(3), world.knows(lambda _: True), **change)
-    with pytest.raises(ConfigError, match=r"another questions\.n, questions\.sha256"):
+    with pytest.raises(ConfigError, match=r"differs in questions\.n, questions\.sha256"):
         world.run(tmp_path, world.questions(4), world.knows(lambda _: True))
     stray = tmp_path / "stray"
     stray.mkdir()

@@ -37,7 +37,7 @@ def test_a_finished_job_of_another_recipe_is_not_reused(tmp_path: Path):
     assert run_jobs([train, evaluate], "", heard.append) == {}
     assert all("done before" in line for line in heard)
     failed = run_jobs([with_reward(train), evaluate], "", heard.append)
-    assert "made with another recipe.reward.bonus" in failed[str(train.folder)]
+    assert "differs from this job in recipe.reward.bonus" in failed[str(train.folder)]
     assert f"needs {train.folder}" in failed[str(evaluate.folder)]
     assert set(all_changed([with_reward(train), evaluate], None)) == set(failed)
     # its figures are not shown either
@@ -54,8 +54,8 @@ def test_a_finished_job_of_another_index_is_not_reused(edit: str, tmp_path: Path
     if edit == "passages":
         write_json(index / "manifest.json", {"sha256": "two"})
     other = str(index) if edit == "passages" else "http://elsewhere"
-    assert "made with another index" in changed(train, other)
-    assert "made with another index" in changed(evaluate, other)
+    assert "differs from this job in index" in changed(train, other)
+    assert "differs from this job in index" in changed(evaluate, other)
     assert changed(train, None) == ""
 
 
@@ -63,7 +63,7 @@ def test_an_evaluation_follows_from_the_training_before_it(tmp_path: Path):
     train, evaluate = finished(tmp_path)
     record = train.folder / "job.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"index": "another"}))
-    assert "made with another weights" in changed(evaluate, "")
+    assert "differs from this job in weights" in changed(evaluate, "")
 
 
 def test_transcripts_of_a_recipe_take_the_place_of_its_script(tmp_path: Path):
@@ -76,7 +76,7 @@ def test_transcripts_of_a_recipe_take_the_place_of_its_script(tmp_path: Path):
     claim(train, "")
     assert changed(train, "") == ""
     lessons.write_text("two")
-    assert "made with another demonstrations file" in changed(train, "")
+    assert "differs from this job in demonstrations file" in changed(train, "")
 
 
 def test_a_run_of_an_older_version_is_known_by_its_recipe(tmp_path: Path):

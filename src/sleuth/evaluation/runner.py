@@ -157,7 +157,7 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
         return
     if names := differing(read_json(folder / SETTINGS), settings):
         raise ConfigError(
-            f"{folder} holds an evaluation with another {', '.join(names)}; choose another folder"
+            f"{folder} holds an evaluation that differs in {', '.join(names)}; choose another folder"
         )
 
 

@@ -62,7 +62,7 @@ class RunFolder:
             return {f"{self.name}/{name}": source for name, source in self._opened.items()}
 
     def _groups(self) -> dict[str, Sequence[Path]]:
-        found: dict[str, Sequence[Path]] = {"rollouts": sorted(self.folder.glob("rollouts/step-*.jsonl"))}
+        found: dict[str, Sequence[Path]] = {"rollouts": sorted(self.folder.glob("rollouts/*step-*.jsonl"))}
         found |= {path.parent.name: [path] for path in sorted(self.folder.glob(f"*/{TRAJECTORIES}"))}
         if (alone := self.folder / TRAJECTORIES).is_file():
             found[self.folder.resolve().name] = [alone]

@@ -321,7 +321,7 @@ class _Stage:
             "live": sum(map(is_live, groups)),
             "seconds": round(time.monotonic() - started, 1),
         }
-        ranks.first(lambda: write_json(self.log.folder / "selection.json", record))
+        ranks.first(lambda: write_json(self.log.folder / f"{self._prefix}selection.json", record))
         self.log.say(f"{self.name}: {record['live']} of {record['questions']} questions have unequal rewards")
 
     def _world(self) -> World:
@@ -339,7 +339,7 @@ class _Stage:
 
     def _record(self, step: int, groups: Groups) -> None:
         """Keep a few episodes of the step, for reading and replaying."""
-        path = self.log.folder / "rollouts" / f"step-{step:06d}.jsonl"
+        path = self.log.folder / "rollouts" / f"{self._prefix}step-{step:06d}.jsonl"
         path.unlink(missing_ok=True)
         size = self.parts.algorithm.group_size
         count = max(1, KEPT_ROLLOUTS // size) * size
@@ -360,6 +360,11 @@ class _Stage:
         self.log.say(line)
         if self.empty >= EMPTY_STEPS:
             raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")
+
+    @property
+    def _prefix(self) -> str:
+        """Prefix of this stage's files; the only stage has none."""
+        return "" if self.name == "train" else f"{self.name}-"
 
     def _is_dev_due(self, step: int) -> bool:
         return bool(self.dev) and (step % self.plan.dev_every == 0 or step == self.phase.total)

@@ -119,6 +119,8 @@ def test_two_stages_of_cycles(tmp_path: Path):
         assert 0 <= row["dev/em"] <= 1
         assert row["rollouts/episodes"] == PLAN.batch
     assert "the best weights are those of step" in shown
+    kept = {path.name for path in (tmp_path / "rollouts").iterdir()}
+    assert {"stage_1-step-000001.jsonl", "stage_2-step-000001.jsonl"} <= kept
     assert not torch.equal(weights(policy), weights(new_policy()))
 
 
