@@ -25,6 +25,7 @@ from sleuth.errors import ConfigError, EngineError, RetrievalError, RewardError,
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
+from sleuth.training.questions.pool import is_mixed
 from sleuth.training.runs import phase
 from sleuth.types import Exchange, Hit, Question, Score, Trajectory
 from support import toy
@@ -431,11 +432,25 @@ def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "selection.json").read_text())
     assert (record["questions"], record["episodes"]) == (6, 6 * ON_POLICY.group_size)
     size = ON_POLICY.group_size
-    live = record["live"] // 3  # steps whose experience was measured
+    live = (
+        record["mixed"] if record["mixed"] >= 3 else record["live"]
+    ) // 3  # steps whose experience was measured
     assert [row["rollouts/played"] == 0 for row in rows(tmp_path)] == [step < live for step in range(3)]
     assert all(3 * size <= row["rollouts/played"] <= 6 * size for row in rows(tmp_path)[live:])
     played = [t for file in (tmp_path / "rollouts").iterdir() for t in TrajectoryReader(file)]
     assert len({t.question.id for t in played}) <= 6 < len(setup.questions)
+
+
+def test_the_first_steps_spend_groups_with_right_and_wrong_answers(tmp_path: Path) -> None:
+    # Every group has unequal rewards; the answer is right for some episodes of some.
+    setup = toy.parts(replace(ON_POLICY, group_size=8), toy.FirstLetter(value=toy.lateness))
+    letters = [replace(question, answers=("a", "b", "c", "d")) for question in setup.questions]
+    toy.run(tmp_path, setup=replace(setup, questions=letters), candidates=24, steps=1, batch=2)
+    record = json.loads((tmp_path / "selection.json").read_text())
+    spent = list(TrajectoryReader(tmp_path / "rollouts" / "train-measured.jsonl"))
+    assert len(spent) == 8 * record["mixed"]
+    assert 2 <= record["mixed"] < record["live"]
+    assert all(is_mixed(spent[i : i + 8]) for i in range(0, len(spent), 8))
 
 
 def test_a_run_with_a_pool_resumes_exactly(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def changed(job: Job, index: str | None) -> str:
     names = differing({n: before[n] for n in compared}, {n: now[n] for n in compared})
     if not names:
         return ""
-    return f"{job.folder} differs from this job in {', '.join(names)}: remove it, or choose another folder (-o)"
+    return (
+        f"{job.folder} differs from this job in {', '.join(names)}: remove it, or choose another folder (-o)"
+    )
 
 
 def all_changed(jobs: Sequence[Job], index: str | None) -> dict[str, str]:

@@ -33,7 +33,7 @@ from sleuth.training.policy import Policy
 from sleuth.training.questions.dev import dev_em, divide
 from sleuth.training.questions.measured import Measured
 from sleuth.training.questions.order import batch_of, shuffled
-from sleuth.training.questions.pool import QuestionPool
+from sleuth.training.questions.pool import QuestionPool, is_mixed
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.phase import Evaluate, Phase, TrainResult, fingerprint
@@ -251,7 +251,7 @@ class _Stage:
         """Scored groups of one step, and the number of episodes played for them.
 
         With a pool, questions are drawn by what they can teach, and groups with equal rewards are
-        replaced by further questions within the bound of plan.refill. Live groups of the measurement come first.
+        replaced by further questions within the bound of plan.refill. Groups of the measurement come first.
         """
         plan, pool = self.plan, self.pool
         if pool and (measured := self.measured.of_step(step, plan.batch)):
@@ -311,18 +311,26 @@ class _Stage:
         return [self.parts.questions[i] for i in chosen]
 
     def _measure(self, pool: QuestionPool) -> None:
-        """Play the candidates before the first step, so that the pool knows which ones teach."""
+        """Play the candidates before the first step, so that the pool knows which ones teach.
+
+        The first steps spend the groups with right and wrong answers, if there is a batch of them: a reward of many
+        parts makes almost every group live, most by differences that matter little.
+        """
         started = time.monotonic()
         groups = self._play(pool.questions, 0)
-        ranks.first(lambda: self.measured.write([group for group in groups if is_live(group)]))
+        live = [group for group in groups if is_live(group)]
+        mixed = [group for group in live if is_mixed(group)]
+        ranks.first(lambda: self.measured.write(mixed if len(mixed) >= self.plan.batch else live))
         record = {
             "questions": len(groups),
             "episodes": sum(map(len, groups)),
-            "live": sum(map(is_live, groups)),
+            "live": len(live),
+            "mixed": len(mixed),
             "seconds": round(time.monotonic() - started, 1),
         }
         ranks.first(lambda: write_json(self.log.folder / f"{self._prefix}selection.json", record))
-        self.log.say(f"{self.name}: {record['live']} of {record['questions']} questions have unequal rewards")
+        unequal = f"{len(live)} of {len(groups)} questions have unequal rewards"
+        self.log.say(f"{self.name}: {unequal}, {len(mixed)} right and wrong answers")
 
     def _world(self) -> World:
         """The world with the policy's present weights, at the plan's temperature."""

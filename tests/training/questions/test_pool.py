@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sleuth.training.questions.pool import LEAST, QuestionPool, guess_chance, is_right, live_chance
+from sleuth.training.questions.pool import LEAST, QuestionPool, guess_chance, is_mixed, is_right, live_chance
 from sleuth.types import Action, Question, Segment, Trajectory
 
 QUESTIONS = [Question(f"q{i}", f"Who wrote book {i}?", ("Ann",)) for i in range(6)]
@@ -27,6 +27,14 @@ def test_the_chance_of_a_live_group_by_hand():
 def test_a_data_set_of_the_user_s_own_has_the_default_rules():
     own = replace(QUESTIONS[0], dataset="our-handbook")
     assert [is_right(trajectory) for trajectory in group(own, 1, 1)] == [True, False]
+
+
+def test_a_group_is_mixed_if_some_sound_answers_are_right_and_some_wrong():
+    assert is_mixed(group(QUESTIONS[0], 1, 3))
+    assert not is_mixed(group(QUESTIONS[0], 2, 0))
+    assert not is_mixed(group(QUESTIONS[0], 0, 2))
+    right, wrong = group(QUESTIONS[0], 1, 1)
+    assert not is_mixed([right, replace(wrong, fault="the search failed")])
 
 
 def test_questions_that_always_or_never_succeed_are_drawn_rarely():

@@ -1,6 +1,6 @@
 """Measured episodes: the candidates' episodes from before the first step, which are the first steps' experience.
 
-Measuring costs as many rollouts as several steps. The groups that turned out live are spent in their order, a
+Measuring costs as many rollouts as several steps. The groups that teach are spent in their order, a
 batch a step; the file makes a resumed run spend the same ones. Later steps spend them a little off-policy, which the
 truncated ratio of `objectives.truncated_ratio` corrects.
 """

@@ -105,6 +105,11 @@ def is_right(trajectory: Trajectory) -> bool:
     return exact_match(prediction_of(trajectory), golds, rules) == 1.0
 
 
+def is_mixed(group: Sequence[Trajectory]) -> bool:
+    """Whether some answers of a group are right and some are not."""
+    return len({is_right(trajectory) for trajectory in group if not trajectory.fault}) > 1
+
+
 def live_chance(rate: float, group_size: int) -> float:
     """Probability that `group_size` episodes of this success rate are neither all right nor all wrong."""
     return 1.0 - rate**group_size - (1.0 - rate) ** group_size
