@@ -32,7 +32,6 @@ def measure_headroom(
     samples: int,
     *,
     width: int = 64,
-    seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Play `samples` episodes of every question and write `folder`; a killed measurement is continued.
@@ -45,7 +44,7 @@ def measure_headroom(
             f"headroom needs at least 2 samples at a temperature above 0, not {samples} at "
             f"{world.sampling.temperature}"
         )
-    settings = settings_of(questions, world, None) | {"samples": samples, "seed": seed}
+    settings = settings_of(questions, world, None) | {"samples": samples}
     folder.mkdir(parents=True, exist_ok=True)
     if (folder / SETTINGS).is_file() and read_json(folder / SETTINGS) != settings:
         raise ConfigError(f"{folder} holds a measurement with other settings; choose another folder")
@@ -64,7 +63,7 @@ def measure_headroom(
                     progress(count, total)
 
             jobs = (
-                partial(world.episode, question, sample, seed)
+                partial(world.episode, question, sample)
                 for question in questions
                 for sample in range(samples)
                 if (key_of(question), sample) not in done
