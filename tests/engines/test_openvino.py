@@ -1,6 +1,7 @@
 """OpenVINOEngine on a real OpenVINO. `make test-openvino` runs them in an environment of their own."""
 
 import asyncio
+import random
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 
 from sleuth.engines import open_engine
 from sleuth.engines.base import Request, Sampling
+from sleuth.engines.openvino import BLOCK
 from sleuth.errors import EngineError
 from sleuth.training.policy import Policy
 from support.models import TOKENIZER, build_model
@@ -188,6 +190,37 @@ def test_memory_is_given_back_and_taken_again(engine: Any, policy: Policy):
     engine.release()
     assert engine._lanes.lanes[0].decoder._pipeline is None
     assert_equal(engine, policy, GREEDY)
+
+
+def test_turns_wait_for_room_in_the_cache(engine: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch):
+    from openvino_genai import SchedulerConfig
+
+    plan = SchedulerConfig()
+    plan.num_kv_blocks, plan.enable_prefix_caching = 12, True
+    plan.max_num_batched_tokens, plan.max_num_seqs = 4096, 256
+    monkeypatch.setattr(engine, "_plan", lambda: plan)
+    engine.release()
+    decoder, most = engine._lanes.lanes[0].decoder, 0
+    add = decoder._add
+
+    def counted(name: str, turn: Any) -> None:
+        nonlocal most
+        add(name, turn)
+        open_turns = [decoder._open[name] for name in decoder._handles]
+        most = max(most, sum((len(t.context) + t.limit) // BLOCK + 1 for t in open_turns))
+
+    monkeypatch.setattr(decoder, "_add", counted)
+    rng = random.Random(0)
+    prompts = [[rng.randrange(3, 60) for _ in range(rng.randrange(40, 150))] for _ in range(10)]
+    many = [
+        Request([*prompt, *(rng.randrange(3, 60) for _ in range(rng.randrange(9)))]) for prompt in prompts * 4
+    ]
+    together = engine.generate(many, Sampling(40, temperature=0.0))
+    assert 0 < most <= plan.num_kv_blocks  # a full cache preempts turns, which then get wrong tokens
+    alone = [engine.generate([request], Sampling(40, temperature=0.0))[0] for request in many]
+    assert [done.tokens for done in together] == [done.tokens for done in alone]
+    monkeypatch.undo()
+    engine.release()
 
 
 def test_a_context_larger_than_the_cache_is_an_error(engine: Any, monkeypatch: pytest.MonkeyPatch):

@@ -82,6 +82,7 @@ class OpenVINOEngine(SteppedEngine):
             _temper(self._graph, temperature)
             config: Any = model.config
             self.context_length = int(config.max_position_embeddings)
+            self._block_bytes = BLOCK * _token_bytes(config, 2 if dtype == "bfloat16" else 4)
         self.tokenizer = HFTokenizer(tokenizer)
         self._synced: tuple[Any, int] | None = None
         self._save()
@@ -129,8 +130,8 @@ class OpenVINOEngine(SteppedEngine):
         with _one_line("OpenVINO did not take the weights"):
             openvino.save_model(self._graph, Path(self._folder.name) / GRAPH, compress_to_fp16=False)
 
-    def _pipeline(self) -> Any:
-        """OpenVINO's scheduler over the weights that were saved last."""
+    def _pipeline(self) -> tuple[Any, int]:
+        """OpenVINO's scheduler over the weights that were saved last, and the number of its cache's blocks."""
         import openvino_genai
 
         precision = {"float32": "f32", "bfloat16": "bf16"}[self._dtype]
@@ -143,17 +144,19 @@ class OpenVINOEngine(SteppedEngine):
             # Pinned threads of two runs would share one core and leave the other idle.
             "ENABLE_CPU_PINNING": False,
         }
+        plan = self._plan()
         with _one_line(f"OpenVINO cannot run {self.name!r}"):
-            return openvino_genai.ContinuousBatchingPipeline(
-                self._folder.name, self._plan(), "CPU", settings, {}, {}
+            pipeline = openvino_genai.ContinuousBatchingPipeline(
+                self._folder.name, plan, "CPU", settings, {}, {}
             )
+        return pipeline, plan.num_kv_blocks
 
     def _plan(self) -> Any:
         """Sizes of the cache and of a step."""
         import openvino_genai
 
         plan = openvino_genai.SchedulerConfig()
-        plan.cache_size = max(1, round(self._cache_gib))
+        plan.num_kv_blocks = max(1, round(self._cache_gib)) * 2**30 // self._block_bytes
         plan.enable_prefix_caching = True
         plan.max_num_batched_tokens, plan.max_num_seqs = PROMPT_TOKENS, MOST_TURNS
         return plan
@@ -164,14 +167,18 @@ class _Decoder(SteppedDecoder):
 
     It gives a cached block that is only partly filled to every new request that begins with its tokens. Two that
     continue it differently would overwrite each other, so one of them waits until the other has begun.
+
+    A full cache makes it preempt turns, which then get wrong tokens, so turns wait until there is room.
     """
 
-    def __init__(self, load: Callable[[], Any], vocabulary: int, temperature: float) -> None:
+    def __init__(self, load: Callable[[], tuple[Any, int]], vocabulary: int, temperature: float) -> None:
         super().__init__()
         self._load = load
         self._vocabulary = vocabulary
         self._temperature = temperature
         self._pipeline: Any = None
+        self._blocks = 0
+        """Blocks of the cache."""
         self._waiting: dict[str, Ticket] = {}
         self._new: dict[str, _Start] = {}
         self._handles: dict[str, Any] = {}
@@ -181,7 +188,7 @@ class _Decoder(SteppedDecoder):
     def wake(self) -> None:
         """See SteppedDecoder."""
         if self._pipeline is None:
-            self._pipeline = self._load()
+            self._pipeline, self._blocks = self._load()
 
     def begin(self, name: str, turn: Ticket) -> None:
         """See SteppedDecoder."""
@@ -189,10 +196,14 @@ class _Decoder(SteppedDecoder):
 
     def step(self) -> Iterator[Written]:
         """See SteppedDecoder."""
+        left = self._blocks - sum(_most_blocks(self._open[name]) for name in self._handles)
         for name, turn in list(self._waiting.items()):
+            if self._handles and _most_blocks(turn) > left:
+                break  # one too large for the whole cache is refused below
             start = _Start(turn.context, {h: b for h, b in _blocks(turn.context) if h in self._partial})
             if not any(start.clashes(other) for other in self._new.values()):
                 self._add(name, turn)
+                left -= _most_blocks(turn)
                 del self._waiting[name]
                 self._new[name] = start
         with _one_line("OpenVINO failed"):
@@ -252,6 +263,18 @@ class _Start:
         """Whether it must wait: both would write one block, or it can soon use the other's keys and values."""
         differs = any(other.blocks.get(head, block) != block for head, block in self.blocks.items())
         return differs or self.context == other.context
+
+
+def _most_blocks(turn: Ticket) -> int:
+    """Blocks of a turn that reaches its limit of tokens."""
+    return -(-(len(turn.context) + turn.limit) // BLOCK) + 1
+
+
+def _token_bytes(config: Any, size: int) -> int:
+    """Bytes of one token's keys and values, at `size` bytes a number."""
+    heads = config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    return 2 * size * int(config.num_hidden_layers * (config.num_key_value_heads or heads) * width)
 
 
 def _blocks(tokens: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
