@@ -35,7 +35,6 @@ from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.gold_check import check_gold
 from sleuth.rollouts.lessons import load_lessons
 from sleuth.storage import cache_folder, write_json
-from sleuth.text import counted
 from sleuth.training.parallel import ranks
 from sleuth.training.sampler import check_sampler, open_sampler
 from sleuth.types import Question, Trajectory
@@ -138,9 +137,7 @@ class Experiment:
         may_refuse = self.recipe.protocol.refuses
         usable = [q for q in loaded.questions if (q.answers if q.answerable else may_refuse)]
         if left_out := len(loaded.questions) - len(usable):
-            self.say(
-                f"{spec}: {counted(left_out, 'unanswerable question')} left out ({self.recipe.name} cannot refuse)"
-            )
+            self.say(f"{spec}: left out {left_out} unanswerable ({self.recipe.name} cannot refuse)")
         if not usable:
             raise DataError(f"{spec}: no questions")
         return usable[:limit]
