@@ -239,7 +239,7 @@ def test_an_evaluation_of_other_weights_is_not_continued(world: dict[str, Any], 
     first = experiment(world, tmp_path)
     first.evaluate("eval")
     first.warm_start()
-    with pytest.raises(ConfigError, match="another weights"):
+    with pytest.raises(ConfigError, match="differs in weights"):
         first.evaluate("eval")
     first.close()
 
