@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -192,14 +194,19 @@ def test_memory_is_given_back_and_taken_again(engine: Any, policy: Policy):
     assert_equal(engine, policy, GREEDY)
 
 
-def test_turns_wait_for_room_in_the_cache(engine: Any, policy: Policy, monkeypatch: pytest.MonkeyPatch):
-    from openvino_genai import SchedulerConfig
-
-    plan = SchedulerConfig()
-    plan.num_kv_blocks, plan.enable_prefix_caching = 12, True
-    plan.max_num_batched_tokens, plan.max_num_seqs = 4096, 256
-    monkeypatch.setattr(engine, "_plan", lambda: plan)
+@contextmanager
+def cache_of(engine: Any, blocks: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The engine with a cache of so many blocks."""
+    plan = engine._plan()
+    plan.num_kv_blocks = blocks
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "_plan", lambda: plan)
+        engine.release()
+        yield
     engine.release()
+
+
+def test_turns_wait_for_room_in_the_cache(engine: Any, monkeypatch: pytest.MonkeyPatch):
     decoder, most = engine._lanes.lanes[0].decoder, 0
     add = decoder._add
 
@@ -215,25 +222,17 @@ def test_turns_wait_for_room_in_the_cache(engine: Any, policy: Policy, monkeypat
     many = [
         Request([*prompt, *(rng.randrange(3, 60) for _ in range(rng.randrange(9)))]) for prompt in prompts * 4
     ]
-    together = engine.generate(many, Sampling(40, temperature=0.0))
-    assert 0 < most <= plan.num_kv_blocks  # a full cache preempts turns, which then get wrong tokens
+    with cache_of(engine, 12, monkeypatch):
+        together = engine.generate(many, Sampling(40, temperature=0.0))
+    assert 0 < most <= 12  # a full cache preempts turns, which then get wrong tokens
     alone = [engine.generate([request], Sampling(40, temperature=0.0))[0] for request in many]
     assert [done.tokens for done in together] == [done.tokens for done in alone]
-    monkeypatch.undo()
-    engine.release()
 
 
 def test_a_context_larger_than_the_cache_is_an_error(engine: Any, monkeypatch: pytest.MonkeyPatch):
-    from openvino_genai import SchedulerConfig
-
-    plan = SchedulerConfig()
-    plan.num_kv_blocks, plan.enable_prefix_caching = 2, True
-    monkeypatch.setattr(engine, "_plan", lambda: plan)
-    engine.release()
-    with pytest.raises(EngineError, match="no room for 200 tokens: give a larger cache_gib"):
+    error = pytest.raises(EngineError, match="no room for 200 tokens: give a larger cache_gib")
+    with cache_of(engine, 2, monkeypatch), error:
         engine.generate([Request([7] * 200)], Sampling(4))
-    monkeypatch.undo()
-    engine.release()
     assert engine.generate([Request([7] * 200)], Sampling(4))[0].tokens
 
 

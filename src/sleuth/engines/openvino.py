@@ -266,15 +266,15 @@ class _Start:
 
 
 def _most_blocks(turn: Ticket) -> int:
-    """Blocks of a turn that reaches its limit of tokens."""
+    """Blocks of a turn that reaches its limit of tokens, and one to spare."""
     return -(-(len(turn.context) + turn.limit) // BLOCK) + 1
 
 
 def _token_bytes(config: Any, size: int) -> int:
     """Bytes of one token's keys and values, at `size` bytes a number."""
-    heads = config.num_attention_heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
-    return 2 * size * int(config.num_hidden_layers * (config.num_key_value_heads or heads) * width)
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    return 2 * size * int(config.num_hidden_layers * heads * width)
 
 
 def _blocks(tokens: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
