@@ -3,7 +3,7 @@
     python benchmarks/learn.py eval-rar/cpu --seed 0 --runs runs/learn --json results/learn
 
 The warm start imitates a fixed, small number of scripted demonstrations. Three arms start from its weights: the
-method itself, rejection sampling on the same rewards, and the method on rewards that were permuted
+method itself, rejection sampling of right answers, and the method on rewards that were permuted
 within each step, which must not gain. All are evaluated greedily on the same held-out questions, and
 sampled on some of them. Everything is resumed: finished parts are only read again. The JSON names the
 command, the seed, the commit and the packages' versions.
@@ -34,6 +34,7 @@ from sleuth.experiment import Experiment
 from sleuth.memory import give_back
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
+from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.base import Reward
 from sleuth.storage import read_lines, write_json
 from sleuth.types import Score, Trajectory
@@ -62,8 +63,10 @@ def permuted(recipe: Recipe) -> Recipe:
 
 
 def rejection(recipe: Recipe) -> Recipe:
-    """Rejection sampling on the method's rewards, with the same groups."""
-    return recipe.but(algorithm=RejectionSampling(group_size=recipe.algorithm.group_size))
+    """Rejection sampling of right answers in a valid format, with groups of the same size."""
+    algorithm = RejectionSampling(group_size=recipe.algorithm.group_size)
+    # The same rule for all: of the methods' own rewards some give a wrong answer more than others a right one.
+    return recipe.but(reward=AnswerReward(format_share=0.5), algorithm=algorithm)
 
 
 ARMS: dict[str, Callable[[Recipe], Recipe]] = {

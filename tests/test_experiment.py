@@ -91,6 +91,15 @@ def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_pat
     assert [row["evaluation/em"] for row in steps] == [0.0, final["metrics"]["em"]["value"]]
 
 
+def test_evaluations_of_a_later_stage_count_the_steps_before_it(
+    world: dict[str, Any], tmp_path: Path
+) -> None:
+    recipe = world["recipe"].but(reward=load_recipe("evo-rag/cpu").reward)
+    assert experiment(world, tmp_path, recipe.sized(eval_every=1, max_steps=5)).run()["steps"] == 4
+    names = sorted(folder.name for folder in tmp_path.glob("eval*"))
+    assert names == ["eval", *(f"eval-step-00000{step}" for step in range(4))]
+
+
 def test_the_evaluation_of_the_last_step_makes_room_for_that_of_the_best_weights(
     world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

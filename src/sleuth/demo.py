@@ -126,7 +126,7 @@ class Demo:
                 f"GRPO over warm start: {100 * value:+.1f} EM points "
                 f"[{100 * low:+.1f}, {100 * high:+.1f}], {verdict}"
             )
-        total = scale.steps * len(self.experiment.recipe.reward.stages())
+        total = self.experiment.recipe.all_steps
         if trained.stopped == "collapsed":
             notes.append(
                 f"GRPO was stopped after step {steps}, because it collapsed, and its best weights kept"

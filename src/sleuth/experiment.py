@@ -250,7 +250,7 @@ class Experiment:
         summary |= {"steps": trained.steps, "stopped": trained.stopped}
         if evaluate and trained.stopped in ("done", "collapsed") and ranks.is_first():
             if self.recipe.scale.eval_every:  # the last step's weights may not have been the best
-                set_aside(self.folder / "eval", self.engine, self.policy, self.recipe.scale.steps)
+                set_aside(self.folder / "eval", self.engine, self.policy, self.recipe.all_steps)
             summary |= headline(self.evaluate("eval"))
         return summary
 
@@ -307,7 +307,7 @@ class Experiment:
                 raise AbandonedError
 
         def evaluate_step(step: int) -> dict[str, float]:
-            name = "eval" if step == self.recipe.scale.steps else f"eval-step-{step:06d}"
+            name = "eval" if step == self.recipe.all_steps else f"eval-step-{step:06d}"
             # An interrupted session's weights may differ from these in the last digits.
             shutil.rmtree(self.folder / name, ignore_errors=True)
             evaluation = self.evaluate(name, check=check)

@@ -58,6 +58,11 @@ class Recipe:
         """This recipe with some settings of its scale replaced."""
         return replace(self, scale=replace(self.scale, **settings))
 
+    @property
+    def all_steps(self) -> int:
+        """Steps of all stages of the reward."""
+        return self.scale.steps * len(self.reward.stages())
+
     def with_settings(self, settings: Iterable[str]) -> Self:
         """This recipe after "slot.field=value" overrides, as given to `--set`.
 

@@ -185,6 +185,23 @@ def test_a_folder_keeps_its_settings(world: Any, tmp_path: Path) -> None:
         world.run(stray, world.questions(3), world.knows(lambda _: True))
 
 
+def test_equal_weights_at_another_place_continue_a_folder(
+    world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = world.questions(3)
+    world.run(tmp_path, questions, world.knows(lambda _: True, name="here/model"))
+    with pytest.raises(ConfigError, match="differs in model;"):  # weights that nobody can see
+        world.run(tmp_path, questions, world.knows(lambda _: True, name="there/model"))
+    weights = iter(["w", "w", "v"])
+    monkeypatch.setattr(ScriptedEngine, "fingerprint", lambda _: next(weights))
+    moved = tmp_path / "moved"
+    world.run(moved, questions, world.knows(lambda _: True, name="here/model"))
+    again = world.run(moved, questions, ScriptedEngine([], name="there/model"))
+    assert again.metrics["em"].value == 1.0
+    with pytest.raises(ConfigError, match="differs in model, weights"):
+        world.run(moved, questions, ScriptedEngine([], name="there/model"))
+
+
 def test_a_folder_that_is_being_written_is_left_alone(world: Any, tmp_path: Path) -> None:
     lock = FolderLock(tmp_path)
     with pytest.raises(BusyError, match="is being written by process"):

@@ -155,7 +155,10 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / SETTINGS, settings)
         return
-    if names := differing(read_json(folder / SETTINGS), settings):
+    names = differing(read_json(folder / SETTINGS), settings)
+    if names == ["model"] and settings["weights"]:
+        return  # a model folder that was moved
+    if names:
         raise ConfigError(
             f"{folder} holds an evaluation that differs in {', '.join(names)}; choose another folder"
         )

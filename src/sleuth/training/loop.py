@@ -77,10 +77,11 @@ def train(
 
     Each stage makes at most plan.steps steps, stops early when the dev questions stall, and ends
     with its best weights if there are dev questions. Continues from log.folder if it holds a
-    checkpoint. `evaluate` is called every plan.eval_every steps and after the last; its figures
-    join that step's row. No step begins that would probably end later than `deadline_s` seconds
-    from now. `stop` is asked often; None means on Ctrl-C or SIGTERM. All ranks call this; the first alone calls
-    `evaluate`. Raises ConfigError or TrainingError for settings that cannot train and for another run's folder.
+    checkpoint. `evaluate` is called every plan.eval_every steps and after the last of a stage, with the
+    steps of all stages so far; its figures join that step's row. No step begins that would probably end
+    later than `deadline_s` seconds from now. `stop` is asked often; None means on Ctrl-C or SIGTERM. All ranks
+    call this; the first alone calls `evaluate`. Raises ConfigError or TrainingError for settings that
+    cannot train and for another run's folder.
     """
     check_settings(parts, plan)
     # Without a step there is nothing to choose from.
@@ -96,11 +97,17 @@ def train(
                 policy.freeze_reference()
             staged = replace(parts, questions=questions, reward=reward)
             left = None if deadline_s is None else deadline_s - (time.monotonic() - began)
-            results.append(_Stage(name, policy, staged, plan, log, dev, evaluate).run(asked, left))
+            later = _after_steps(sum(result.steps for result in results), evaluate)
+            results.append(_Stage(name, policy, staged, plan, log, dev, later).run(asked, left))
             if results[-1].stopped not in ("done", "collapsed"):
                 break
     steps = sum(result.steps for result in results)
     return TrainResult(steps, results[-1].stopped, time.monotonic() - began, results[-1].figures)
+
+
+def _after_steps(before: int, evaluate: Evaluate | None) -> Evaluate | None:
+    """`evaluate` of a stage that begins after `before` steps."""
+    return evaluate and (lambda step: evaluate(before + step))
 
 
 def check_settings(parts: Parts, plan: Scale) -> None:
