@@ -83,24 +83,24 @@ def _changed(part: Any, path: list[str], value: Any) -> Any:
     return replace(part, **{path[0]: inner})
 
 
-@pytest.mark.parametrize(
-    ("paper", "cpu", "shared"),
-    [
-        *((f"{n}/paper", f"{n}/cpu", ("reward",)) for n in ("search-r1", "rag")),
-        *(
-            (f"arena/{n or 'paper'}", f"arena/{n + '-' if n else ''}cpu", ("reward", "algorithm"))
-            for n in ("", "naive-grpo", "sft-direct", "sft-reasoning")
-        ),
-    ],
-)
-def test_cpu_scale_keeps_the_method(paper: str, cpu: str, shared: tuple[str, ...]):
-    large, small = load_recipe(paper), load_recipe(cpu)
-    assert [getattr(large, slot) for slot in shared] == [getattr(small, slot) for slot in shared]
-    if "algorithm" in shared:
-        assert large.protocol.tags == small.protocol.tags
-    else:
-        changes = {"beta": 0.0, "group_size": 6, "scale": "none", "drop_zero_variance": True, "train_on": 3}
-        assert replace(large.algorithm, **changes) == small.algorithm  # type: ignore[type-var]
+@pytest.mark.parametrize("name", ["search-r1", "rag", "arena"])
+def test_cpu_scale_keeps_the_method(name: str):
+    large, small = load_recipe(f"{name}/paper"), load_recipe(f"{name}/cpu")
+    assert (large.reward, large.protocol.tags) == (small.reward, small.protocol.tags)
+    changes = {"beta": 0.0, "group_size": 6, "scale": "none", "drop_zero_variance": True, "train_on": 3}
+    assert replace(large.algorithm, **changes) == small.algorithm  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("name", ["naive-grpo", "sft-direct", "sft-reasoning"])
+def test_arenas_baselines_differ_in_reward_and_sections_alone(name: str):
+    large, small, own = (load_recipe(f"arena/{n}") for n in (name, f"{name}-cpu", "cpu"))
+    assert (large.reward, large.protocol.tags) == (small.reward, small.protocol.tags)
+    assert small.algorithm == own.algorithm
+
+
+def test_arenas_kl_estimators_are_compared_with_the_papers_algorithm():
+    assert load_recipe("arena/k2-cpu").algorithm == load_recipe("arena/paper").algorithm
+    assert load_recipe("arena/k3-cpu").algorithm == load_recipe("arena/k3").algorithm
 
 
 @pytest.mark.parametrize("name", ["eval-rar", "autorefine"])

@@ -9,7 +9,7 @@ from dataclasses import replace
 from sleuth.algorithms.grpo import GRPO
 from sleuth.protocols.arena import ArenaSections
 from sleuth.recipe import Recipe
-from sleuth.recipes.cpu_scale import GIVEN_PASSAGES
+from sleuth.recipes.cpu_scale import GIVEN_GRPO, few_steps
 from sleuth.retrievers.given import AllGiven
 from sleuth.rewards.arena import ArenaReward
 from sleuth.scale import Scale
@@ -75,14 +75,17 @@ PAPER = Recipe(
 )
 
 # Two CPU cores and SmolLM2-135M: an instruction of our own, since every prompt token is paid for in each
-# update, and titles, since a Factbook passage names its country nowhere else. Reward and algorithm are the paper's.
+# update, and titles, since a Factbook passage names its country nowhere else. The reward is the paper's.
 CPU_OPENING = (
     "List the useful references in <relevance>[]</relevance>, combine them in <analysis></analysis>, "
     "answer in a few words in <answer></answer>."
 )
 CPU_CLOSING = "\n{references}\nQuestion: {question}"
 CPU_PROTOCOL = ArenaSections(instruction=CPU_OPENING + CPU_CLOSING, titles=True, quote_words=16)
-# 160 tokens: the longest demonstrations have 157. Rate as in appendix E: at 1e-5 twenty steps taught it to list
-# references without end.
-CPU_SCALE = replace(GIVEN_PASSAGES, top_k=6, max_new_tokens=160, temperature=0.9, rollout_batch=28, lr=3e-6)
-CPU = PAPER.but(name="arena/cpu", variant="cpu", protocol=CPU_PROTOCOL, scale=CPU_SCALE)
+CPU = PAPER.but(
+    name="arena/cpu",
+    variant="cpu",
+    protocol=CPU_PROTOCOL,
+    algorithm=few_steps(ALGORITHM),
+    scale=replace(GIVEN_GRPO, top_k=6, max_new_tokens=160),  # the longest demonstrations have 157
+)

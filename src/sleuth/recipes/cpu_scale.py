@@ -1,7 +1,8 @@
-"""Scales on two CPU cores with SmolLM2-135M."""
+"""Scales and GRPO on two CPU cores with SmolLM2-135M."""
 
 from dataclasses import replace
 
+from sleuth.algorithms.grpo import GRPO
 from sleuth.scale import Scale
 
 # Search agents: two short passages a search, four short turns.
@@ -60,3 +61,28 @@ GIVEN_PASSAGES = replace(
     rollout_batch=32,
     lr_warmup=0.0,
 )
+# The same for methods that read given passages, which take about twice the steps.
+GIVEN_GRPO = replace(
+    GIVEN_PASSAGES,
+    train_data="factbook-distractor:train/bridge,intersection",
+    candidates=60,
+    refill=1.0,
+    steps=30,
+    batch=8,
+    rollout_batch=48,
+    temperature=0.8,
+    lr=3e-5,
+    lr_warmup=0.1,
+    frozen_layers=0.5,
+    save_every=3,
+    dev_every=3,
+)
+
+
+def few_steps(algorithm: GRPO) -> GRPO:
+    """A paper's GRPO for tens of steps.
+
+    No KL term: at 0.001 it decides nothing in so few, and each rollout would need its reference. r − mean: division by
+    the deviation gained less (docs/results.md). Half of each group: the update takes longer than the rollouts.
+    """
+    return replace(algorithm, beta=0.0, group_size=6, scale="none", drop_zero_variance=True, train_on=3)

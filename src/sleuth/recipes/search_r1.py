@@ -4,7 +4,6 @@ Jin et al. 2025, "Search-R1". Settings of the released v0.2 GRPO script ("code")
 lists our deliberate differences.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from sleuth.algorithms.grpo import GRPO
@@ -12,7 +11,7 @@ from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.protocols.demonstration import Script
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipe import Recipe
-from sleuth.recipes.cpu_scale import SEARCH_GRPO
+from sleuth.recipes.cpu_scale import SEARCH_GRPO, few_steps
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.dense import Dense
 from sleuth.rewards.answer import AnswerReward
@@ -84,14 +83,12 @@ def short_protocol(notes: str = "", result: str = "information", **settings: Any
     return SearchTags(instruction, result=result, **settings)
 
 
-# No KL term: 0.001 decides nothing in tens of steps, and every rollout would need its reference. r - mean: division
-# by the deviation gained less (docs/results.md). Half of each group: the update takes longer than the rollouts.
 CPU = PAPER.but(
     name="search-r1/cpu",
     variant="cpu",
     protocol=short_protocol(script=SCRIPT),
     retriever=BM25(),
-    algorithm=replace(ALGORITHM, beta=0.0, group_size=6, scale="none", drop_zero_variance=True, train_on=3),
+    algorithm=few_steps(ALGORITHM),
     scale=SEARCH_GRPO,
 )
 
