@@ -1,4 +1,4 @@
-"""One GPU in less than ten minutes: is Sleuth right on it, and how much of the card does it use?
+"""One GPU in less than ten minutes: are Sleuth's results correct on it, and how much of the card does it use?
 
 Each part runs in a process of its own with a time limit. A part that fails is recorded, and the others still run.
 

@@ -73,7 +73,7 @@ def value(form: str, curve: tuple[float, float], number: int) -> float:
 
 
 def extrapolate(sizes: list[int], figures: list[dict[str, float]]) -> dict[str, dict[str, Any]]:
-    """For each figure its curve, what it says of Wikipedia, and how wrong the same kind of curve was at the largest size."""
+    """For each figure its curve, its estimate for Wikipedia, and the error of such a curve at the largest size."""
     estimates = {}
     for name, form in CURVES.items():
         values = [one[name] for one in figures]

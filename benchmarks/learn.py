@@ -46,7 +46,7 @@ SAMPLES = 4
 
 @dataclass(frozen=True)
 class Permuted(Reward):
-    """Another reward, its scores exchanged among the episodes of a step: as many, but not for their merits."""
+    """Another reward with its scores permuted within a step, so that they do not depend on the episodes."""
 
     reward: Reward
 
@@ -65,7 +65,7 @@ def permuted(recipe: Recipe) -> Recipe:
 def rejection(recipe: Recipe) -> Recipe:
     """Rejection sampling of right answers in a valid format, with groups of the same size."""
     algorithm = RejectionSampling(group_size=recipe.algorithm.group_size)
-    # The same rule for all: of the methods' own rewards some give a wrong answer more than others a right one.
+    # One rule for all methods: some of their own rewards give a wrong answer more than others give a right one.
     return recipe.but(reward=AnswerReward(format_share=0.5), algorithm=algorithm)
 
 

@@ -1,4 +1,4 @@
-"""llama.cpp as an engine for measurements: greedy turns, one place a turn, weights written as a GGUF file after an update.
+"""llama.cpp as an engine for measurements: greedy turns, one place per turn, weights written as GGUF after an update.
 
 A place keeps the keys and values of its last turn. A new turn takes the place, or a copy of it, that shares most of
 its beginning. Models of the Llama architecture with tied embeddings only. Needs llama-cpp-python and gguf.

@@ -1,7 +1,8 @@
 """Overhead of `sleuth serve`: one question at a time by Agent.stream, and by the server over HTTP.
 
 The engine is scripted, so that all of the time is Sleuth's. One warm connection; the median of both, and their
-difference; on a busy machine only the CPU time, of client and server together, is meaningful. Then 100 streams at once: how many are whole, and their slowest first byte.
+difference; on a busy machine only the CPU time, of client and server together, is meaningful. Then 100 streams at
+once: how many are whole, and their slowest first byte.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Agent: load once, ask questions, get answers with their evidence. The face for notebooks and serving.
+"""Agent: a loaded model and retriever that answer questions with their evidence, for notebooks and serving.
 
 >>> agent = Agent.load(load_recipe("rag/cpu"), index="indexes/mine")   # doctest: +SKIP
 >>> agent.ask("Which river is longest?")                # doctest: +SKIP
@@ -31,7 +31,7 @@ from sleuth.text import contains, normalise
 from sleuth.types import Exchange, Hit, Passage, Question, Trajectory
 
 BYTES_A_TOKEN = 4
-"""Bytes of English text for each token, about."""
+"""Approximate bytes of English text per token."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Agent:
     def load(cls, recipe: Recipe, *, index: str = "", model: str = "", judge: Judge | None = None) -> Self:
         """An agent over an index, if its recipe searches one.
 
-        `model` overrides the recipe's: a name, folder, run, or "openai:<url>#<model>". `judge` defaults to words.
+        `model` overrides the recipe's; see `open_engine` for its forms. `judge` defaults to LexicalJudge.
         """
         retriever = recipe.retriever.at(index) if index else recipe.retriever
         if retriever.unplaced:
@@ -119,7 +119,7 @@ class Agent:
     ) -> Reply:
         """Answer one question greedily; `passages` come with it, for recipes that read given ones.
 
-        `history` is what was asked before: `Reply.exchange` of earlier replies, the oldest first. Raises DataError
+        `history` holds the earlier exchanges, `Reply.exchange` of each reply, the oldest first. Raises DataError
         if the question is empty, TooLongError if it does not fit the model, RetrievalError if the recipe reads given
         passages and there are none.
         """
@@ -157,7 +157,7 @@ class Agent:
         """World of the agent's episodes, decoding greedily."""
         limits = Limits.of(self.recipe.scale)
         if isinstance(self.engine.tokenizer, ByteTokenizer):
-            # An endpoint without its tokenizer is counted in bytes; in tokens the limits would cut passages short.
+            # Without the endpoint's tokenizer, tokens are bytes: unscaled limits would cut passages short.
             longer = {
                 name: BYTES_A_TOKEN * getattr(limits, name) for name in ("max_passage_tokens", "max_context")
             }
@@ -170,7 +170,7 @@ class Agent:
 
 
 def asked(text: str, passages: Sequence[Passage] = (), history: Sequence[Exchange] = ()) -> Question:
-    """A question of which only its text and what is given with it are known. DataError if it is empty."""
+    """The question that a user asks, with given passages and history. DataError if its text is empty."""
     if not text.strip():
         raise DataError("the question is empty")
     return Question(
@@ -179,7 +179,7 @@ def asked(text: str, passages: Sequence[Passage] = (), history: Sequence[Exchang
 
 
 def _served(trajectory: Trajectory) -> Trajectory:
-    """The trajectory, unless nothing was generated for an outside reason."""
+    """The trajectory. RetrievalError if its episode faulted, TooLongError if the prompt left no room to answer."""
     if trajectory.fault:
         raise RetrievalError(trajectory.fault)
     if trajectory.ending == "context" and not trajectory.actions:

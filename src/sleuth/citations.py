@@ -23,11 +23,11 @@ Status = Literal["supported", "unsupported", "not_found", "no_answer", "unchecke
 SUPPORTED = 0.5
 """Least support of a statement that counts as supported."""
 MARGIN = 0.2
-"""Most by which the support of a citation may be less than that of the best."""
+"""Maximum difference in support between a citation and the best one."""
 MOST_QUOTES = 3
 """Most citations of one statement."""
 SHORT_ANSWER = 8
-"""Most words of an answer that is not a sentence and is judged as the answer to its question."""
+"""Maximum words of an answer without a full stop that is judged as the answer to its question."""
 CLAIM = "{answer} is the answer to '{question}'"
 NOT_FOUND = "Not in these documents."
 NO_ANSWER = "No answer: the model ended without one."
@@ -87,7 +87,7 @@ class Cited:
 
 
 def bare_answer(text: str) -> str:
-    """The answer in a text that `Cited.text` wrote: without numbers and verdict; "" if the text says that there is none."""
+    """The answer in a text that `Cited.text` wrote, without numbers and verdict; "" if the text states none."""
     answer = _MARK.sub("", text.removesuffix(f"\n\n{UNSUPPORTED}")).strip()
     return "" if answer in _WITHOUT_ANSWER.values() else answer
 
@@ -139,7 +139,7 @@ def check(question: str, answer: str, passages: Sequence[Passage], judge: Judge)
 def _support(question: str, text: str, premise: str, verdict: float | None) -> float | None:
     """The geometric mean of the judge's verdict and the share of the statement's own words in the premise.
 
-    A plain no of the judge cannot be outvoted by words, as it could in a sum. Words of the question are not its
+    A clear no from the judge cannot be outvoted by words, as it could in a sum. Words of the question are not its
     own: alone they would support any answer. A yes or no, and one of the choices that a question gives ("A or B?"),
     have no words of their own, and the judge decides. Numbers that the premise lacks cost up to half.
     """

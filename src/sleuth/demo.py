@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 UNTRAINED = 50
 """Questions for the untrained model, which answers hardly any: more of them would take the time of a training step."""
 TRAINED = 1.3
-"""Time of a question after training over that before it, which includes the engine's start."""
+"""Ratio of the time per question after training to that before, which includes the engine's start."""
 EVALUATIONS_SHARE = 0.25
 """Fraction of the whole time for the two later evaluations: a slow machine evaluates fewer questions."""
 WARM_START_SHARE = 0.75

@@ -33,7 +33,7 @@ class TooLongError(EngineError):
 
 
 class RolloutError(SleuthError):
-    """A trajectory or transcript that is malformed."""
+    """A trajectory or transcript that is malformed, or a request that the model refused."""
 
 
 class RewardError(SleuthError):

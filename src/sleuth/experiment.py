@@ -299,7 +299,7 @@ class Experiment:
         return Parts(self.train_questions, self.world, recipe.reward, recipe.algorithm)
 
     def _while_training(self, stop: Stop) -> Evaluate:
-        """A function that evaluates the present policy, for the curves; a request to stop abandons it."""
+        """A function that evaluates the current policy, for the curves; a request to stop abandons it."""
         from sleuth.training.runs.phase import AbandonedError
 
         def check() -> None:
@@ -328,7 +328,7 @@ class Experiment:
         check: Callable[[], None] | None = None,
         first: int | None = None,
     ) -> Evaluation:
-        """Greedy evaluation of the `first` questions, or all; continued if unfinished. `check` may end it by raising."""
+        """Greedy evaluation of the `first` questions, or all; continued if unfinished. `check` may raise to end it."""
         last = 0.0
 
         def show(progress: Progress) -> None:
@@ -345,7 +345,7 @@ class Experiment:
             self.eval_questions[:first],
             self.world if engine is None else self.world_of(engine),
             self.folder / name,
-            reward=self.recipe.reward.stages()[-1],  # a curriculum is measured by what it ends with
+            reward=self.recipe.reward.stages()[-1],  # a curriculum is measured by its last stage
             width=self.recipe.scale.rollout_batch,
             origin=Origin(
                 self.recipe.scale.eval_data,

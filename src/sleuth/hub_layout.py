@@ -40,7 +40,7 @@ sleuth ask "…" --run THIS_FOLDER --index idx
 
 
 def write_layout(run: Path, output: Path) -> list[Evaluation]:
-    """Write the folder; returns the evaluations in its card. ConfigError for a run without a model, or a folder in use."""
+    """Write the folder; returns the evaluations in its card. ConfigError without a model, or for a folder in use."""
     model, recipe = run_model(run), load_recipe(str(run))
     if output.exists() and any(output.iterdir()):
         raise ConfigError(f"{output} is not empty")

@@ -20,7 +20,7 @@ def give_back() -> None:
 def free_ram(root: Path = Path("/")) -> int:
     """Bytes that this process can still take: of the machine, or of its control group where that has a limit.
 
-    Elsewhere than on Linux all of the machine's memory. `root` is the folder that holds proc and sys.
+    On other systems than Linux: all of the machine's memory. `root` is the folder that holds proc and sys.
     """
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError, IndexError):

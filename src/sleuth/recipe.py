@@ -66,7 +66,7 @@ class Recipe:
     def with_settings(self, settings: Iterable[str]) -> Self:
         """This recipe after "slot.field=value" overrides, as given to `--set`.
 
-        "retriever=given" puts in a whole part, with the settings given for it or its own defaults:
+        "retriever=given" sets a whole part, with the settings given for it or its own defaults:
         "reward.judge=llm reward.judge.model=NAME". Settings of one part take effect at once,
         whatever their order; of two values for one key the later counts. Raises ConfigError for an
         unknown key, with the nearest right one, or a value of the wrong type.

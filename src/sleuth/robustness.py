@@ -183,8 +183,8 @@ def _notes(
         short = [n for n, value in shown.items() if value is not None and value - (shown[0] or 0) < 0.9 * n]
         if short:
             notes.append(
-                f"NOT ALL NOISE WAS SEEN at level {', '.join(map(str, short))}: there was no room for it (see: passages "
-                "shown); raise scale.max_passage_tokens and scale.max_context."
+                f"NOT ALL NOISE WAS SEEN at level {', '.join(map(str, short))}: there was no room for it "
+                "(see: passages shown); raise scale.max_passage_tokens and scale.max_context."
             )
     if kind == "paraphrase":
         counts = ", ".join(

@@ -2,7 +2,7 @@
 
 Frozen, slotted, torch-free. One invariant carries the whole framework: every Segment names
 its author, and the loss mask, the actions and the rewards are all derived from the segments
-whose author is "policy". A mask is never stored next to tokens, so that it cannot slip.
+whose author is "policy". A mask is never stored next to tokens, so the two cannot disagree.
 """
 
 import math
@@ -49,7 +49,7 @@ class Hop:
     answer: str
     """Part of the answer that this passage contributes."""
     need: str = ""
-    """The thing that is searched, as a noun phrase: "the country whose capital is Paris"."""
+    """The thing that is searched for, as a noun phrase: "the country whose capital is Paris"."""
 
 
 class Exchange(NamedTuple):
@@ -214,7 +214,7 @@ class Trajectory:
 
     @property
     def has_drops(self) -> bool:
-        """Whether a backtrack or a new context dropped a segment, so that `tokens` is not the context of any segment."""
+        """Whether a backtrack or a new context dropped a segment; `tokens` is then the context of no segment."""
         return any(segment.until >= 0 for segment in self.segments)
 
     def context(self, index: int) -> list[int]:
@@ -245,7 +245,7 @@ def seen(segments: Sequence[Segment], index: int) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """The credit one trajectory spends in an update.
+    """The credit of one trajectory in an update.
 
     `weights` has one entry per policy token (length = trajectory.response_length): the
     advantage A_{i,t} for policy-gradient methods, 1.0 for supervised ones.

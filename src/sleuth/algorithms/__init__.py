@@ -1,4 +1,4 @@
-"""Scores → per-token credit, and its loss."""
+"""Algorithms: scores → per-token credit, and the loss that uses it."""
 
 ALGORITHMS = {
     "answer-dpo": "sleuth.algorithms.pairwise:AnswerDPO",

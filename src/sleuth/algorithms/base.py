@@ -1,4 +1,4 @@
-"""Algorithm: scored groups in, per-token credit out, and the loss that spends it.
+"""Algorithm: scored groups in, per-token credit out, and the loss that uses it.
 
 Torch-free at import, so that a recipe can name an algorithm on a machine without torch; the
 loss itself lives in objectives.py and is imported when it is first called.
@@ -43,7 +43,7 @@ class TokenBatch:
     ref_logprobs_N_T: Tensor | None = None
     """log π_ref; None when the loss has no KL term."""
     engine_logprobs_N_T: Tensor | None = None
-    """log π of the engine that sampled, where it computes others than the trainer; NaN where it gave none."""
+    """log π by the engine that sampled, if its values differ from the trainer's; NaN where it gave none."""
     lengths_N: Tensor | None = None
     """Policy tokens of the whole trajectory of each row; None where every row is a whole trajectory."""
     entropy_N_T: Tensor | None = None
@@ -76,7 +76,7 @@ class Companion(ABC):
 
 
 class Algorithm(Checked, ABC):
-    """How experience is collected, the credit that follows from its scores, and the loss that spends it."""
+    """A method of training: how experience is collected, how scores become credit, and the loss that uses it."""
 
     group_size: int
     """Rollouts per question, or per state."""
@@ -90,12 +90,12 @@ class Algorithm(Checked, ABC):
 
     @property
     def samples(self) -> bool:
-        """Whether the policy writes its episodes: log-probabilities of scripted ones say nothing of its drift."""
+        """Whether the policy samples its episodes; log-probabilities of scripted ones do not show its drift."""
         return True
 
     @property
     def reweighs(self) -> bool:
-        """Whether `weigh` must see the present log-probabilities before each update."""
+        """Whether `weigh` needs the current log-probabilities before each update."""
         return False
 
     def rollouts_per_question(self, max_steps: int) -> int:

@@ -110,7 +110,7 @@ class GRPO(Algorithm):
 
     @property
     def needs_reference(self) -> bool:
-        """Only the KL term looks at the reference policy."""
+        """Only the KL term uses the reference policy."""
         return self.beta > 0
 
     def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
@@ -125,8 +125,8 @@ class GRPO(Algorithm):
             if self.drop_zero_variance and len({reward for _, reward in usable}) < 2:
                 continue
             if self.train_on:
-                # Of equal failures those come first that lost the format: nothing else teaches to keep it, and half of
-                # a group may hold none. Then the sample decides, so that the order of a group changes nothing.
+                # Among equal failures malformed ones come first: nothing else teaches the format, and the kept half
+                # may hold none. The sample index breaks ties, so that the order of a group changes nothing.
                 usable.sort(key=lambda pair: (not pair[0].malformed, pair[0].sample))
                 usable = [usable[i] for i in most_varied([r for _, r in usable], self.train_on)]
             advantages = group_advantages([r for _, r in usable], self.scale, self.std_floor)

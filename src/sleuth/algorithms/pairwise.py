@@ -28,7 +28,7 @@ class PairwiseDPO(Algorithm):
     """DPO on whatever pairs a subclass collects."""
 
     beta: PositiveFloat = 0.1
-    """β."""
+    """β of the loss: the larger, the closer the policy stays to the reference policy."""
     reference_free: bool = False
     """True: without a reference policy, log π takes the place of log π / π_ref."""
     update_pairs: Positive = 64
@@ -42,11 +42,11 @@ class PairwiseDPO(Algorithm):
 
     @property
     def reweighs(self) -> bool:
-        """DPO's weights follow from the present log-probabilities of both sides."""
+        """DPO's weights follow from the current log-probabilities of both sides."""
         return True
 
     def check(self, scale: Scale) -> None:
-        """ConfigError for a schedule, since the number of updates is not known beforehand."""
+        """Raise ConfigError for a schedule, since the number of updates is not known beforehand."""
         if scale.lr_schedule != "constant" or scale.lr_warmup:
             raise ConfigError("the number of updates is not known beforehand: lr_schedule must be constant")
 

@@ -20,7 +20,7 @@ class RejectionSampling(SFT):
     """Supervised fine-tuning on episodes that earned at least `threshold`."""
 
     group_size: Positive = 8
-    """Episodes sampled a question."""
+    """Episodes sampled per question."""
     num_updates: Positive = 1
     """Passes over the kept episodes."""
     threshold: float = 1.0

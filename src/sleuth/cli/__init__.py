@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            # A terminal that cannot show a letter shows its number.
+            # A terminal that cannot show a character shows its code point.
             stream.reconfigure(errors="backslashreplace")
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given[:1] == ["study"] and given[1:2] in (["published"], ["robustness"]):
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("interrupted", 130)
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):
-            return 0  # rich ends the program where the reader of our output is gone
+            return 0  # rich exits when the reader of our output is gone
         # A user's recipe file that calls sys.exit(0) must not look like a run that succeeded.
         return _fail(f"{parsed.verb} was ended by sys.exit({stop.code!r}) in the code it ran")
     except BrokenPipeError:

@@ -26,7 +26,7 @@ class Meter:
         self._task = self._bar.add_task(unit, total=total or None)
 
     def show(self, count: int) -> None:
-        """Show the present count, with its rate since the last line."""
+        """Show the current count, with its rate since the last line."""
         then, before = self._last
         elapsed = time.monotonic() - then
         if elapsed >= (SECONDS_BETWEEN_LINES if self._is_log else 1.0):

@@ -64,7 +64,7 @@ def split_spec(spec: str) -> list[Part]:
         count = re.sub("[,_]", "", match["count"]) if match["count"] else None
         if count and not int(count):
             raise ConfigError(
-                f"{match.string!r} draws no questions; write such as '500 of hotpotqa:dev.json'"
+                f"{match.string!r} draws no questions; write for example '500 of hotpotqa:dev.json'"
             )
         parts.append(
             Part(match.string[match.end() :], int(count) if count else None, int(match["seed"] or 0))

@@ -1,8 +1,8 @@
 """Layout: the names under which a record keeps the parts of a question, and the function that reads them.
 
-Sleuth's own layout is `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?, rejected?, history?`.
-Published benchmarks differ from it mostly in names. Where a record has paragraphs that are marked as
-supporting, but no gold ids or hops, these are derived.
+Sleuth's own layout is `id, question, answers, passages?, gold_ids?, answerable?, hops?, kind?, dataset?,
+rejected?, history?`. Published benchmarks differ from it mostly in names. Where a record has paragraphs that
+are marked as supporting, but no gold ids or hops, these are derived.
 """
 
 import hashlib

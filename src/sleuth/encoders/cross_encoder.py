@@ -29,7 +29,7 @@ class CrossEncoder(Checked):
     device: str = "cpu"
 
     def open(self) -> None:
-        """Load the weights now, once per process. Raises EngineError if there are none or they are not for this."""
+        """Load the weights now, once per process. Raises EngineError if they are missing or not a cross-encoder's."""
         load(self.model, self.device, self.max_tokens)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:

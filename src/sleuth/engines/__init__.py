@@ -21,8 +21,8 @@ _EXTRAS = {"transformers": "train", "openai": "openai", "vllm": "vllm", "openvin
 def open_engine(spec: str, **options: Any) -> Engine:
     """The engine a spec names; `options` go to its constructor or loader.
 
-    "openai:<base_url>#<model>", "vllm:<model>", "openvino:<model>", "scripted" (with reply=…), or else a transformers model: a local
-    folder, a Hugging Face name or "smollm2-135m-instruct".
+    "openai:<base_url>#<model>", "vllm:<model>", "openvino:<model>", "scripted" (with reply=…), or else a transformers
+    model: a local folder, a Hugging Face name or "smollm2-135m-instruct".
     """
     kind, _, rest = spec.partition(":")
     if not spec.strip():

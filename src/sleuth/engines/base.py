@@ -1,4 +1,4 @@
-"""Engine: token contexts in, tokens out. The only door between episodes and models."""
+"""Engine: token contexts in, tokens out. The only interface between episodes and models."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -85,7 +85,7 @@ class Engine(ABC):
     context_length: int
     """Most tokens the model can hold, prompt and response together."""
     has_own_arithmetic = False
-    """Whether it computes other log-probabilities than the trainer from the same weights, which a loss corrects."""
+    """Whether its log-probabilities differ from the trainer's for the same weights, which a loss corrects."""
 
     @abstractmethod
     async def sample(self, request: Request, sampling: Sampling) -> Completion:
@@ -104,7 +104,7 @@ class Engine(ABC):
         return run(all_of_them())
 
     def sync(self, policy: Any) -> None:  # noqa: B027 - most engines serve fixed weights
-        """Take the policy's present weights; nothing computed with older weights is used again.
+        """Load the policy's current weights; nothing computed with older weights is used again.
 
         Call it before sampling from a policy that may have changed: equal weights cost nothing.
         """

@@ -16,7 +16,7 @@ from sleuth.errors import ConfigError, EngineError
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SEEN_OF_EACH = 256
-"""About so many values of each weight enter a hash."""
+"""Approximate number of values of each weight that enter a hash."""
 
 
 def load_model(name: str, dtype: str = "auto", device: str = "auto") -> tuple[nn.Module, Any]:
@@ -68,7 +68,7 @@ def declared_length(name: str) -> int | None:
 
 @contextmanager
 def loading(name: str) -> Iterator[tuple[str, dict[str, bool]]]:
-    """(path or hub name, options) to load from; every failure leaves as a one-line EngineError."""
+    """(path or hub name, options) to load from; every failure becomes a one-line EngineError."""
     source = _source(name)
     with hub.loading(source, f"model {name!r}") as options:
         yield source, options

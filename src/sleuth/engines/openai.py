@@ -96,7 +96,7 @@ class OpenAIEngine(Engine):
             the config of a tokenizer given by name, else 32768.
         api_key_env: environment variable that holds the key; no key is sent if it is unset.
         concurrency: most requests in flight at a time.
-        attempts: attempts per request after busy or failing answers, with growing pauses.
+        attempts: attempts per request to an endpoint that is busy or fails, with growing pauses.
         """
         url = httpx.URL(base_url) if re.match(r"https?://[^/]", base_url) else None
         if url is None:

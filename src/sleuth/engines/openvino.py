@@ -45,7 +45,7 @@ BLOCK = 32
 class OpenVINOEngine(SteppedEngine):
     """Continues token contexts with OpenVINO on the CPU.
 
-    Log-probabilities are given at `temperature` and left out at any other and at top_p < 1, since OpenVINO names
+    Log-probabilities are given at `temperature` and left out at any other and at top_p < 1, since OpenVINO returns
     only those of the uncut distribution at 1.0.
     """
 
@@ -343,7 +343,7 @@ def _replaceable(graph: Any, model: Any) -> tuple[Any, dict[str, NDArray[np.floa
         for user in users:
             user.replace_source_output(own.output(0))
     if missing := set(names.values()) - set(found):
-        raise EngineError(f"its graph does not keep {min(missing)} apart")
+        raise EngineError(f"its graph has no constant for the weight {min(missing)}")
     return graph, found
 
 

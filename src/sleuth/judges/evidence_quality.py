@@ -1,6 +1,6 @@
 """Evidence quality: does the text that an answer rests on entail the gold answer? EQR of EviNote-RAG, eq. 4.
 
-In the reward it is the last note's; as a measure of any system a text takes the note's place where there is none.
+The reward scores the last note; the measure uses another text of the system where there is no note.
 """
 
 import re
@@ -27,7 +27,7 @@ class Evidence(NamedTuple):
 
 
 def evidence_quality(judge: Judge, asked: Sequence[Evidence]) -> list[float | str]:
-    """P(entailment) of the best gold, or the reason why there is none; 0.0 unasked for a blank text."""
+    """P(entailment) of the best gold, or the reason why there is none; 0.0 for a blank text, without asking."""
     pairs = [
         [(e.text, fill(CLAIM, gold=gold, question=e.question)) for gold in e.golds if e.text.strip()]
         for e in asked

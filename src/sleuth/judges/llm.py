@@ -61,10 +61,10 @@ class LLMJudge(Checked, Judge):
         return [None if verdict is None else float(verdict) for verdict in self.ask(prompts)]
 
     def ask(self, prompts: Sequence[str], system: str = SYSTEM) -> list[bool | None]:
-        """The verdict on each yes-or-no question, in order; None without a plain one.
+        """The verdict on each yes-or-no question, in order; None without a clear one.
 
-        `system`: the system turn, "" for none. Equal prompts are asked once. If the model fails, the remaining verdicts are None. Raises
-        JudgeError if there is no verdict at all.
+        `system`: the system turn, "" for none. Equal prompts are asked once. If the model fails, the remaining
+        verdicts are None. Raises JudgeError if there is no verdict at all.
         """
         if not prompts:
             return []

@@ -25,7 +25,7 @@ def recall_at(ranked: Sequence[str], gold: Sequence[str], k: int) -> float | Non
 
 
 def ndcg_at(ranked: Sequence[str], gold: Sequence[str], k: int) -> float | None:
-    """Binary nDCG: Σ 1/log2(1 + rank) over gold ids in the first k, over that of all gold ids first; None without gold."""
+    """Binary nDCG: Σ 1/log2(1 + rank) of gold ids in the first k, over that of an ideal ranking; None without gold."""
     wanted = set(gold)
     if not wanted:
         return None

@@ -77,7 +77,7 @@ TEACHER = (
 
 @dataclass(frozen=True)
 class ArenaTeacher(ArenaSections):
-    """A model that knows the gold references and the answer, and writes how the one follows from the others."""
+    """A model that knows the gold references and the answer, and writes how the answer follows from them."""
 
     stops = ()
     tags = ()
@@ -109,7 +109,7 @@ def _gold_numbers(question: Question, hits: Sequence[Hit]) -> list[int]:
 
 
 def json_list(numbers: Sequence[int]) -> str:
-    """ "[1, 5]"."""
+    """Numbers as a JSON list: "[1, 5]"."""
     return f"[{', '.join(map(str, numbers))}]"
 
 

@@ -41,7 +41,7 @@ SEARCH_GRPO = replace(
     batch=8,
     temperature=0.8,
     lr=3e-5,
-    lr_warmup=0.2,  # the first steps spend rollouts of the first weights: at the full rate one seed lost half its format
+    lr_warmup=0.2,  # the first steps use rollouts of the first weights: at the full rate one seed lost half its format
     frozen_layers=0.5,
     save_every=3,
     dev_every=3,
@@ -82,7 +82,7 @@ GIVEN_GRPO = replace(
 def few_steps(algorithm: GRPO) -> GRPO:
     """A paper's GRPO for tens of steps.
 
-    No KL term: at 0.001 it decides nothing in so few, and each rollout would need its reference. r − mean: division by
+    No KL term: at 0.001 it has no effect in so few, and each rollout would need its reference. r − mean: division by
     the deviation gained less (docs/results.md). Half of each group: the update takes longer than the rollouts.
     """
     return replace(algorithm, beta=0.0, group_size=6, scale="none", drop_zero_variance=True, train_on=3)

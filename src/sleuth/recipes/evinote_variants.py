@@ -1,7 +1,7 @@
 """EviNote-RAG as its released code has it, and the ablations of Tables 2 to 5: the same recipe, one thing changed.
 
-Base, the first row of the tables, has the protocol and the exact match of Search-R1 and every other setting of the paper's
-recipe ("model architecture, optimization schedule, and data splits remain unchanged", appendix C.1).
+Base, the first row of the tables, has the protocol and the exact match of Search-R1 and every other setting of
+the paper's recipe ("model architecture, optimization schedule, and data splits remain unchanged", appendix C.1).
 """
 
 from dataclasses import replace

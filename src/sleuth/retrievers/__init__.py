@@ -4,9 +4,8 @@ base: the interface · bm25: words, from an index on disk (bm25_index) · dense:
 (dense_index; index_files: manifests and publishing for both) · hybrid: words and vectors · fusion: reciprocal rank
 fusion of several · llmlingua: another retriever's passages, compressed · rerank: another retriever's passages,
 ordered by a cross-encoder · given: the paragraphs that come with a question, searched or not · evidence: what an
-extractor wrote about them · none: nothing ·
-opening: the retriever over an index directory · servers: search engines over HTTP · perturbed: another retriever,
-made worse on purpose.
+extractor wrote about them · none: nothing · opening: the retriever over an index directory · servers: search engines
+over HTTP · perturbed: another retriever, made worse on purpose.
 """
 
 RETRIEVERS = {

@@ -45,7 +45,7 @@ class Retriever(ABC):
         return False
 
     def at(self, path: str) -> Self:
-        """The same over the index directory `path`, as every part of it that searches one; else itself."""
+        """A copy over the index directory `path`, set in every part that searches one; itself if none does."""
         return self
 
     def identity(self) -> dict[str, str]:

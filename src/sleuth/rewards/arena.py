@@ -125,7 +125,10 @@ def unusable_gold(trajectory: Trajectory) -> str:
 
 
 def cited_passages(trajectory: Trajectory) -> tuple[set[str], int]:
-    """Ids of the passages, gold ids where they stand for gold ones, that the last <relevance> lists, and how many numbers in it are no reference's."""
+    """Ids of the passages that the last <relevance> lists, and how many of its numbers match no reference.
+
+    A passage that matches a gold one gets the id of the gold one.
+    """
     shown = references(trajectory)
     bodies = trajectory.bodies(RELEVANCE)
     numbers = reference_numbers(bodies[-1]) if bodies else ()

@@ -72,7 +72,10 @@ class EviOmniReward(Reward):
         rules_for(self.rule)
 
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """Parts: answer, length, format; details: answer_rationale, answer_evidence, answer_full. Invalid where a probe is needed and missing."""
+        """Parts: answer, length, format; details: answer_rationale, answer_evidence, answer_full.
+
+        Invalid where a probe is needed and missing.
+        """
         known = {name for name, _ in self.probed}
         asked = [
             (index, name)

@@ -18,8 +18,9 @@ LEAST = 0.9
 
 
 def check_gold(questions: Sequence[Question], retriever: Retriever, name: str) -> str:
-    """How many gold passages of the first questions are found, as one line; searches by their own title and text.
+    """How many gold passages of the first questions are found, as one line.
 
+    Each search uses the title and text of the gold passages, else the queries of the hops, else the question.
     Raises ConfigError for a share below LEAST.
     """
     some = [q for q in questions if q.gold_ids][:QUESTIONS]

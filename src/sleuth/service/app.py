@@ -249,7 +249,7 @@ def _status(error: Exception) -> int:
 
 
 async def _json_body(request: Request) -> bytes:
-    """The body of a request that declares JSON: pages of other sites cannot send one without being asked first."""
+    """The body of a request that declares JSON: pages of other sites cannot send JSON without a CORS preflight."""
     if not request.headers.get("content-type", "").lower().startswith("application/json"):
         raise RequestError(415, "send Content-Type: application/json")
     return await request.body()

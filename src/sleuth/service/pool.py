@@ -1,4 +1,4 @@
-"""AgentPool: the agents of a server by name, a bounded number of episodes at a time, and what is counted of them."""
+"""AgentPool: the agents of a server by name, a bounded number of episodes at a time, and their metrics."""
 
 from __future__ import annotations
 

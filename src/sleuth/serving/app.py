@@ -53,7 +53,7 @@ def build_app(retriever: Retriever, limits: Limits) -> Starlette:
 
 
 class Retrieve:
-    """ASGI endpoint that searches. It skips Starlette's wrapper for functions, a tenth of the application's own time."""
+    """ASGI endpoint that searches. It skips Starlette's wrapper for functions, a tenth of the application's time."""
 
     def __init__(self, batcher: Batcher, top_k: int) -> None:
         self._batcher = batcher

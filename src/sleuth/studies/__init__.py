@@ -1,4 +1,4 @@
-"""Studies: every table and figure of the five papers, listed, planned, run, and placed next to the published figures."""
+"""Studies: every table and figure of the five papers, listed, planned, run and set against the published figures."""
 
 from pathlib import Path
 

@@ -84,7 +84,7 @@ def _evaluations(jobs: Sequence[Job], failed: Mapping[str, str]) -> Cells:
 def _shown(row: Row, figures: Sequence[PublishedFigure]) -> list[PublishedFigure]:
     """The row's published figures, one for each data set and measure: of the test split, else of dev.
 
-    These are the splits that a study's data are of (`data.TEST`); figures of another split cannot be compared with ours.
+    A study's data come from these splits (`data.TEST`); figures of another split cannot be compared with ours.
     """
     method = row.published or row.label
     own = [f for f in figures if f.method == method and row.model in ("", f.model)]

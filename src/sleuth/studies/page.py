@@ -37,7 +37,7 @@ def write_study(path: Path, result: Mapping[str, Any]) -> None:
 
 
 def table(result: Mapping[str, Any]) -> Grid | None:
-    """A row for each row of the study: ours by data set, noise and measure, training figures, then the published ones."""
+    """A row for each row of the study: ours by data set, noise and measure, training figures, then published ones."""
     columns = dict.fromkeys(_key(f) for row in result["rows"] for f in row["figures"])
     last = dict.fromkeys(name for row in result["rows"] for name in row["last"])
     printed = dict.fromkeys((f["dataset"], f["measure"]) for row in result["rows"] for f in row["published"])

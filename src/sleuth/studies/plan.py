@@ -19,7 +19,7 @@ from sleuth.studies.study import Row, Scale, Study, System
 from sleuth.text import digest
 
 UNKNOWN_QUESTIONS = 1000
-"""Questions of a source that does not give their number, to order the jobs; their tokens are called unknown."""
+"""Assumed questions of a source of unknown size, used to order the jobs; their tokens are reported as unknown."""
 
 
 class Tokens(NamedTuple):

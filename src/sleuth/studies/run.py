@@ -1,6 +1,6 @@
 """Run: the jobs of a plan that are missing. A job that was interrupted is continued, a finished one is only read.
 
-A folder that was made with another recipe or index is neither: its job fails.
+A job whose folder was made with another recipe or index fails.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""Questions over documents without labels: material chooses passages, writing asks a model, checks keep the good ones."""
+"""Questions over documents without labels.
+
+material: the choice of passages · writing: prompts to a model · questions: candidates and their checks.
+"""

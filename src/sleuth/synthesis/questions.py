@@ -159,7 +159,7 @@ def _text_fault(question: Question, material: Material, seen: list[set[str]]) ->
 
 
 def _is_open(question: Question) -> bool:
-    """Whether the answer is something else than yes or no."""
+    """Whether the answer is something other than yes or no."""
     return bool(question.answers) and normalise(question.answers[0]) not in ("yes", "no")
 
 

@@ -1,4 +1,4 @@
-"""The loop that spends credit: rollouts, rewards, signals, update; its log and its checkpoints."""
+"""The loop that trains a policy: rollouts, rewards, signals, update; its log and its checkpoints."""
 
 SINKS = {
     "tensorboard": "sleuth.training.runs.sinks:TensorBoardSink",

@@ -79,9 +79,9 @@ def train(
     with its best weights if there are dev questions. Continues from log.folder if it holds a
     checkpoint. `evaluate` is called every plan.eval_every steps and after the last of a stage, with the
     steps of all stages so far; its figures join that step's row. No step begins that would probably end
-    later than `deadline_s` seconds from now. `stop` is asked often; None means on Ctrl-C or SIGTERM. All ranks
+    later than `deadline_s` seconds from now. `stop` is polled often; None means Ctrl-C or SIGTERM. All ranks
     call this; the first alone calls `evaluate`. Raises ConfigError or TrainingError for settings that
-    cannot train and for another run's folder.
+    cannot be trained with and for another run's folder.
     """
     check_settings(parts, plan)
     # Without a step there is nothing to choose from.
@@ -111,7 +111,7 @@ def _after_steps(before: int, evaluate: Evaluate | None) -> Evaluate | None:
 
 
 def check_settings(parts: Parts, plan: Scale) -> None:
-    """Raise ConfigError or TrainingError for what cannot train, before hours of work."""
+    """Raise ConfigError or TrainingError for settings that cannot be trained with, before hours of work."""
     if not parts.questions:
         raise TrainingError("there are no questions to train on")
     if plan.temperature <= 0:
@@ -138,7 +138,7 @@ class _Stage:
     rows: list[Mapping[str, float]] = field(default_factory=list)
     """Rows of the steps so far, for the guards."""
     scoring_s: float = 0.0
-    """Seconds spent on rewards in the present step."""
+    """Seconds spent on rewards in the current step."""
     collapse: str = ""
     """Why the guards stopped the stage."""
     best: BestCheckpoint = field(init=False)
@@ -167,7 +167,7 @@ class _Stage:
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
         state = TrainingState(policy, optimiser, folder, self._identity(), others=saved)
-        # Without dev questions the scores are rewards of the guards, which end no run by patience.
+        # Without dev questions the scores are mean rewards: they serve the guards, and patience does not apply.
         self.best = BestCheckpoint(folder / "best", plan.patience if self.dev else 0)
         total = min(plan.steps, self.best.stalled_at() or plan.steps)
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
@@ -280,7 +280,7 @@ class _Stage:
         return groups, sum(map(len, groups))
 
     def _play(self, questions: Sequence[Question], step: int) -> Groups:
-        """Scored experience from the present policy; each rank plays and scores a share of it.
+        """Scored experience from the current policy; each rank plays and scores a share of it.
 
         Seeds follow from run seed, step, question and sample.
         """
@@ -340,7 +340,7 @@ class _Stage:
         self.log.say(f"{self.name}: {unequal}, {len(mixed)} right and wrong answers")
 
     def _world(self) -> World:
-        """The world with the policy's present weights, at the plan's temperature."""
+        """The world with the policy's current weights, at the plan's temperature."""
         # One engine may serve all ranks: the first gives it the weights, which the others find there.
         ranks.first_then_others(lambda: self.parts.world.engine.sync(self.policy))
         return self.parts.world.sampled(self.plan.temperature, self.plan.top_p)
@@ -363,7 +363,7 @@ class _Stage:
                 writer.append(trajectory)
 
     def _count_usable(self, step: int, groups: Groups) -> None:
-        """Log what cannot train; raise TrainingError if that is everything for several steps in a row."""
+        """Log episodes that cannot be trained on; raise TrainingError if for several steps there are no others."""
         episodes = distinct(groups)
         left_out = [t for t in episodes if not is_trainable(t)]
         self.empty = self.empty + 1 if len(left_out) == len(episodes) else 0

@@ -68,7 +68,7 @@ class Policy:
         self.forward = Forward(self.causal_lm, self.autocast_dtype, gradient_checkpointing)
         """How the model is run, with and without gradients."""
         if shard and ranks.count() > 1:
-            self.forward.make_trials()  # on the plain model, in which passes are nobody else's concern
+            self.forward.make_trials()  # on the plain model, whose passes involve no other rank
             sharded = Sharded(self.model, lambda model: _base(model, lora_rank).get_decoder())
             self.trained = sharded.model
             self.forward.use(self.causal_lm, sharded)

@@ -33,7 +33,7 @@ class Choice(NamedTuple):
     name: str
     """Name of the figure in metrics.jsonl."""
     measure: Callable[[], float]
-    """Value in [0, 1] of the present weights."""
+    """Value in [0, 1] of the current weights."""
     every: int = 0
     """Updates between two measurements, with one at the end; 0 = after each epoch."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dataset", default="", metavar="NAME", help="only this data set, such as hotpotqa")
-    parser.add_argument("--method", default="", metavar="NAME", help="only methods whose name holds this")
+    parser.add_argument("--method", default="", metavar="NAME", help="only methods whose name contains this")
     parser.add_argument("--run", type=Path, metavar="RUN", help="place a finished evaluation among them")
     add_shared(parser, "--json")
 

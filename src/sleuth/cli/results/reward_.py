@@ -65,7 +65,7 @@ def _score(recipe: Any, line: bytes, where: str) -> dict[str, Any]:
     row = read_row(line, where)
     try:
         trajectory = read_transcript(recipe.protocol, row.asked, row.pieces)
-        # Rewards that draw lots do so by the seed; without one of its own every row would share one draw.
+        # Rewards with randomness use the seed; without one of its own every row would get the same draw.
         trajectory = replace(trajectory, seed=zlib.crc32(line))
         probes = (row.probes.rationale, row.probes.evidence) if row.probes else (None, None)
         known = Known(*probes, row.entailment)

@@ -22,7 +22,7 @@ _PROBLEMS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     rows = "rows {id?, prediction, answers} and the fields that docs/evaluation.md lists"
     gold = "the questions to answer, as READER:PATH; rows need no answers"
-    judge = "score citations and evidence (EQR) too: lexical, small, openai:<url>#<model>, or a classifier's folder or name"
+    judge = "score citations and evidence (EQR) too: lexical, small, openai:<url>#<model>, or a classifier"
     parser.add_argument(
         "--dataset", required=True, metavar="NAME", help="its rules apply: hotpotqa, 2wiki, nq, …"
     )

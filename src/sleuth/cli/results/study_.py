@@ -145,7 +145,7 @@ def _print_plan(study: Study, jobs: Sequence[Job], arguments: argparse.Namespace
 
 
 def _bound(left: Sequence[dict[str, Any]]) -> str:
-    """The most that is left, as far as it is known."""
+    """Upper bound of the work that is left, as far as it is known."""
     tokens, known = ([line[n] for line in left if line[n] is not None] for n in ("tokens", "hours"))
     line = f"at most {sum(tokens) / 1e6:,.1f} M tokens and {sum(known):,.1f} hours"
     if unsized := len(left) - len(tokens):
@@ -156,7 +156,7 @@ def _bound(left: Sequence[dict[str, Any]]) -> str:
 
 
 def hours(tokens: Tokens, model: str, flops: float) -> float | None:
-    """Most hours at `flops` operations a second, at half of which a model runs; None for a model of unknown size."""
+    """Maximum hours if a model reaches half of `flops` operations per second; None for a model of unknown size."""
     import re
 
     found = re.search(r"(\d+(?:\.\d+)?)\s*([bm])\b", model.lower().replace("_", "-"))

@@ -1,4 +1,4 @@
-"""The retriever that the verbs which only search open."""
+"""Arguments of the verbs that only search, and the retriever that they open."""
 
 import argparse
 from dataclasses import replace

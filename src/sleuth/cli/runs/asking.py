@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sleuth.recipe import Recipe
 
 DEFAULT, EMBEDDED = "rag/paper", "rag/cpu"
-"""Recipes for models that no run has trained, and for the embedded one: one search, then an answer from the passages."""
+"""Recipes for an untrained model and for the embedded model: one search, then an answer from the passages."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_recipe(arguments: argparse.Namespace, index: str) -> Recipe:
-    """The recipe that the arguments name; the default one searches an index by all that it holds."""
+    """The recipe that the arguments name; the default one searches by words, and by vectors if the index has them."""
     from sleuth.recipes import load_recipe
     from sleuth.retrievers.opening import open_retriever
 

@@ -16,8 +16,8 @@ from sleuth.text import clock
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "--recipe", default="eval-rar/demo", help="recipe to train (default eval-rar/demo)")
-    add_shared(parser, "--model", help="another Hugging Face model than SmolLM2-135M")
-    add_shared(parser, "--index", help="another index than the Factbook's")
+    add_shared(parser, "--model", help="a Hugging Face model other than SmolLM2-135M")
+    add_shared(parser, "--index", help="an index other than the Factbook's")
     minutes = "time to aim for (default 20); a slow machine needs up to a third more"
     parser.add_argument("--minutes", type=float, default=20.0, help=minutes)
     add_shared(parser, "--set")

@@ -46,10 +46,10 @@ def run(arguments: argparse.Namespace) -> int:
                 kept += 1
             warn(f"{min(start + CHUNK, len(questions))}/{len(questions)} questions, {kept} demonstrations")
     if not kept:
-        raise DataError(f"none of {len(questions)} questions was answered rightly: use a larger model")
+        raise DataError(f"none of {len(questions)} questions was answered correctly: use a larger model")
     counts = {"file": str(output), "kept": kept, "questions": len(experiment.eval_questions)}
     if arguments.json:
         print_json(counts)
     else:
-        print(f"{counts['kept']} of {counts['questions']} questions answered rightly: {output}")
+        print(f"{counts['kept']} of {counts['questions']} questions answered correctly: {output}")
     return 0

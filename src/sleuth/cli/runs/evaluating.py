@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def open_all(
     arguments: argparse.Namespace, what: str, *, one_folder: bool = True
 ) -> "tuple[Experiment, Engine, Path]":
-    """Experiment, model and result folder that the arguments name; `what` is done names a new folder.
+    """Experiment, model and result folder that the arguments name; `what` begins the name of a new folder.
 
     one_folder: the result folder is one evaluation; otherwise it will hold several.
     The index and the questions are opened first: their faults are found before a model is loaded.

@@ -140,7 +140,7 @@ def _offered(*, is_embedded: bool) -> list[str]:
 
 
 def _recipe(arguments: argparse.Namespace, name: str) -> Recipe:
-    """A recipe for a model that it has not trained, over all that the index holds if it searches."""
+    """The named recipe; if it searches, over everything in the index, words and vectors."""
     from sleuth.recipes import load_recipe
     from sleuth.retrievers.none import NoRetriever
     from sleuth.retrievers.opening import open_retriever

@@ -13,7 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders; several are compared")
     page = "write the page with its curves and episodes as one file instead of serving it"
     parser.add_argument("--html", type=Path, metavar="FILE", help=page)
-    most = "most episodes of the file, of each source the last ones (default 200)"
+    most = "maximum episodes of each source in the file, the last ones (default 200)"
     parser.add_argument("--episodes", type=int, default=200, metavar="N", help=most)
     listening.add_arguments(parser, 8081)
 

@@ -63,7 +63,7 @@ def grouped_attention(
 
 
 def _causal(query: Tensor, key: Tensor, value: Tensor, scaling: float) -> Tensor:
-    """Causal attention [B, H, S, D], block after block, each with the keys up to its last query."""
+    """Causal attention [B, H, S, D], block by block, each with the keys up to its last query."""
     before = key.shape[2] - query.shape[2]
     outs = []
     for start in range(0, query.shape[2], BLOCK):

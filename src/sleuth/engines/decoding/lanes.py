@@ -26,7 +26,7 @@ RECENT = 256
 
 
 class Decoder(Protocol):
-    """Brings turns to their stop."""
+    """Decodes turns until they stop."""
 
     def run(self, take: Callable[[], Sequence[Any]], give: Callable[[Sequence[Any]], None]) -> None:
         """Decode Turns until `take` has no more turns; `give` receives those that have stopped."""

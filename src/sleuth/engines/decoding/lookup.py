@@ -55,7 +55,7 @@ class Lookup:
 def best_width(
     lookups: Sequence[Lookup], guesses: Sequence[Sequence[int]], rows: int, overhead: float
 ) -> int:
-    """How many guessed tokens a step should check: the most tokens written for the time, 0 if none pay.
+    """How many guessed tokens a step should check: the most tokens written for the time, 0 if no guess pays off.
 
     A step over `rows` rows of w + 1 columns takes overhead + rows · (w + 1), in units of what one
     more token adds; a row of share p whose first tokens are guessed writes 1 + p + p² + … tokens.

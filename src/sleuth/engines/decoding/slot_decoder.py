@@ -23,7 +23,7 @@ Forward = Callable[[Tensor, Tensor, SlotCache, int], Tensor]
 """(input ids [B, S], positions [B, S], cache, K) → logits [B, K, V] of the last K columns."""
 
 JOIN_SHARE = 1 / 8
-"""Share of the rows that must have stopped before they are given back: several prompts cost less together than apart."""
+"""Share of the rows that must have stopped before they are given back: prompts cost less together than apart."""
 MIN_SHARED = 16
 """Tokens two contexts must share before one waits for the other; a wait costs one more forward pass."""
 STEP_OVERHEAD = {"cpu": 20.0}
@@ -85,8 +85,8 @@ class SlotDecoder:
     def _admit(self, waiting: deque[Turn], live: dict[int, Turn]) -> list[int]:
         """Move turns from `waiting` to slots of their own, as many as the budget holds; returns the slots.
 
-        A turn takes over the slot that holds its longest prefix; the others take the slots that
-        were not used for longest. Slots of unfinished turns may be renumbered in `live`.
+        A turn takes over the slot that holds its longest prefix; the others take the least
+        recently used slots. Slots of unfinished turns may be renumbered in `live`.
         """
         cache, batch = self.cache, list[Turn]()
         need = max((len(turn.context) + turn.limit for turn in live.values()), default=0)
@@ -123,7 +123,7 @@ class SlotDecoder:
         return {free[place]: batch[turn] for place, turn in owners.items()}
 
     def _make_room(self, owners: dict[int, Turn], count: int, need: int) -> dict[int, Turn]:
-        """Have `count` slots of `need` tokens within the budget; returns the owners by their new slots."""
+        """Provide `count` slots of `need` tokens within the budget; returns the owners by their new slots."""
         cache = self.cache
         if cache.slots >= count and cache.capacity >= need and cache.slots * cache.capacity <= self.budget:
             return owners

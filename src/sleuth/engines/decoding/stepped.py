@@ -74,7 +74,7 @@ class SteppedDecoder(ABC):
 
     @staticmethod
     def _takes_last(turn: Ticket, tokens: Iterable[tuple[int, float]]) -> bool:
-        """Add these tokens to a turn; whether one of them ends it."""
+        """Add these tokens to a turn; returns whether one of them ends it."""
         for token, logprob in tokens:
             turn.take(token, logprob)
             if turn.stop:

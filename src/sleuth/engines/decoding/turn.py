@@ -22,7 +22,7 @@ MAX_TAIL = 24
 OVERLAP = 4
 """Tokens kept when the tail is cut, so that a tokenizer that treats a first token specially sees none."""
 MAX_PENDING = 8
-"""An unfinished character has at most 4 bytes; more pending tokens than this are garbage and are let out."""
+"""An unfinished character has at most 4 bytes; more pending tokens than this are garbage and are emitted."""
 
 
 def uniforms(seed: int, count: int) -> NDArray[np.float64]:
@@ -51,7 +51,7 @@ class TextStream:
         window = self.decode(self.tokens[self._tail :])
         before = len(self.text)
         if window.endswith(REPLACEMENT) and self._pending < MAX_PENDING:
-            # An unfinished character: letting it out would put U+FFFD where a letter belongs.
+            # An unfinished character: emitting it would put U+FFFD where a letter belongs.
             self._pending += 1
         else:
             self._pending = 0

@@ -1,1 +1,1 @@
-"""Files of predictions by any system: read, held against the questions, and scored by the official rules."""
+"""Files of predictions by any system: read, compared with the questions, and scored by the official rules."""

@@ -27,8 +27,8 @@ from sleuth.evaluation.settings import differing
 from sleuth.evaluation.statistics import bootstrap_mean, holm, over_seeds, paired_difference
 
 MUST_AGREE = ("dataset", "rules", "decoding", "retriever", "limits")
-"""Settings without which two figures do not mean the same, in the order of messages. So is every other
-setting that a result may carry (such as a robustness run's "perturbation"), except those below."""
+"""Settings that must agree for figures to be comparable, in the order of messages. Any other setting of a result
+(such as a robustness run's "perturbation") must agree too, except those below."""
 MAY_DIFFER = ("model", "weights", "protocol", "reward")  # Settings that are compared.
 _BY_QUESTION = ("questions",)  # Settings that are compared question by question instead.
 _SHOWN = 40  # Most characters of a setting's value.

@@ -38,7 +38,7 @@ class Cost:
 
     value: float | None  # None if nothing was answered rightly, or if the cost of a question is unknown.
     low: float | None
-    """None without a value, below two questions, or without an upper bound on every resample."""
+    """None without a value, below two questions, or if nearly all resamples lack a right answer."""
     high: float | None
     """None also if resamples without a right answer reach the upper tail: there is no upper bound."""
     n: int

@@ -106,7 +106,7 @@ class SuRe(FreshContexts):
 
 
 def _tidy(turn: str) -> str:
-    """A summary on one line, unable to act."""
+    """A summary on one line, neutralised."""
     return " ".join(neutralise(turn.replace(_DONE, "")).split())
 
 

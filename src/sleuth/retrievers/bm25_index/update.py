@@ -1,7 +1,8 @@
 """Adding passages to an index and deleting them.
 
 tantivy's files never change once written, so they are linked into a new generation that gets the
-change and is published like a build. Who has the index open keeps the old one; a kill changes nothing.
+change and is published like a build. A process that has the index open keeps the
+old one; a kill changes nothing.
 """
 
 import os

@@ -1,1 +1,1 @@
-"""Passages that lie elsewhere: `/retrieve` servers, Qdrant, OpenSearch, Elasticsearch, Milvus, and how they are asked."""
+"""Retrievers over search servers: `/retrieve`, Qdrant, OpenSearch, Elasticsearch, Milvus, and their requests."""

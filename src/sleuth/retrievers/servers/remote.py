@@ -34,7 +34,7 @@ ROUTE = "/retrieve"
 class Remote(ServerRetriever):
     """A retrieval server; `token_env` names a bearer token.
 
-    `url` is such as http://host:8000/retrieve; "/retrieve" is added to a bare host.
+    `url`: for example http://host:8000/retrieve; "/retrieve" is added to a bare host.
     """
 
     attempts: Positive = ATTEMPTS

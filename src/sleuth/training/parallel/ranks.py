@@ -124,7 +124,7 @@ def check(plan: Scale) -> None:
 def joined() -> Iterator[None]:
     """Join the other ranks if torchrun started this process.
 
-    An error leaves as itself on one rank, which prints it, and as RankError on the others. Raises
+    An error is raised unchanged on one rank, which prints it, and as RankError on the others. Raises
     ConfigError for several machines, and for more ranks than GPUs where there are any.
     """
     total = int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1

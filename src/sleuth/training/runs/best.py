@@ -43,7 +43,7 @@ class BestCheckpoint:
         return None
 
     def add(self, step: int, score: float, policy: Policy) -> None:
-        """Record a step's score, and its weights if it is the best so far; a resumed run's later scores go."""
+        """Record a step's score, and its weights if it is the best so far; a resumed run's later scores are dropped."""
         self.scores = {s: other for s, other in self.scores.items() if s < step}
         if score > max(self.scores.values(), default=-math.inf):
             weights = {"policy": policy.state()}

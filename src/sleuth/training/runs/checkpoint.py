@@ -1,7 +1,7 @@
 """Checkpoints: folders that appear complete or not at all, and never run code when read.
 
 Tensors are safetensors, everything else is JSON. A manifest lists a hash for every file, and the
-folder gets its name by one rename. A kill at any moment therefore leaves the older checkpoint in force.
+folder gets its name by one rename. A kill at any moment therefore leaves the older checkpoint intact.
 """
 
 import hashlib

@@ -28,7 +28,7 @@ class TrainResult:
     steps: int
     """Steps completed, those before a resume included."""
     stopped: str
-    """"done", "deadline" or "interrupted"; the last two can be continued."""
+    """Reason: "done", "collapsed" (by a guard), "deadline" or "interrupted"; the last two can be continued."""
     seconds: float
     """Wall time of this call."""
     figures: dict[str, float]
@@ -44,7 +44,7 @@ class Phase:
     """One series of steps with its log, checkpoints and limits."""
 
     name: str
-    """"warm_start" or "train": the key of its rows and the folder of its checkpoints."""
+    """"warm_start", "train" or "stage_N": the key of its rows and the folder of its checkpoints."""
     total: int
     """Steps in all."""
     save_every: int

@@ -78,7 +78,7 @@ class TrackioSink(Sink):
 
 
 class WandbSink(TrackioSink):
-    """Weights & Biases, whose interface trackio copies; its files under FOLDER/wandb, its environment variables apply."""
+    """Weights & Biases, whose interface trackio copies; files in FOLDER/wandb, and its environment variables apply."""
 
     module = "wandb"
 

@@ -113,7 +113,8 @@ def accumulate_gradients(
     Every rank has all signals, computes its part of them, and gets the whole gradient.
     Signals that the algorithm calls idle are not computed, but count in its normaliser.
     `old_logprobs` and `ref_logprobs` are the results of compute_logprobs for the signals'
-    trajectories, `engine_logprobs` those of sampled_logprobs. Raises TrainingError where lengths disagree or nothing can be computed.
+    trajectories, `engine_logprobs` those of sampled_logprobs. Raises TrainingError where lengths disagree
+    or a trajectory cannot be computed.
     """
     _check_lengths(signals, old_logprobs, ref_logprobs, engine_logprobs)
     forward = policy.forward

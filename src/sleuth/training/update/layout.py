@@ -86,7 +86,8 @@ def plan(
     """Bundles that compute every row once, with at most `max_tokens` tokens in memory at a time.
 
     A row that alone is longer has a batch to itself. Prefixes are shared where that saves more tokens
-    than its further passes cost, each as much as `pass_tokens`. The result depends on the set of rows, not on their order.
+    than its further passes cost, each as much as `pass_tokens`. The result depends on the set of rows,
+    not on their order.
     """
     ordered = sorted(rows, key=lambda r: (r.tokens, r.index))
     if not share_prefix or len(ordered) < 2:

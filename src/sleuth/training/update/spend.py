@@ -116,7 +116,7 @@ _KL = {"kl": "update/kl", "k2": "update/kl_k2", "k3": "update/kl_k3"}
 def nothing_to_learn(algorithm: Algorithm, signals: Sequence[Signal]) -> str:
     """Why these signals cannot change a weight, or ""."""
     if not any(signal.weights for signal in signals):
-        return "no usable episode holds a token that could learn"
+        return "no usable episode has a token to train on"
     if not algorithm.needs_reference and not any(any(signal.weights) for signal in signals):
         return "every group's rewards are equal"
     return ""
