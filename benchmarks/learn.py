@@ -5,8 +5,9 @@
 The warm start imitates a fixed, small number of scripted demonstrations. Three arms start from its weights: the
 method itself, rejection sampling of right answers, and the method on rewards that were permuted
 within each step, which must not gain. All are evaluated greedily on the same held-out questions, and
-sampled on some of them. Everything is resumed: finished parts are only read again. The JSON names the
-command, the seed, the commit and the packages' versions.
+sampled on some of them. Everything is resumed: finished parts are only read again, if they were trained with
+the same settings. The JSON is written after each arm. It names the command, the seed, the commit and the
+packages' versions.
 """
 
 import argparse
@@ -25,23 +26,33 @@ from parts import commit
 
 from sleuth.algorithms.rejection import RejectionSampling
 from sleuth.engines.base import Engine, Sampling
-from sleuth.errors import SleuthError
+from sleuth.errors import ConfigError, RewardError, SleuthError
 from sleuth.evaluation.headroom import measure_headroom
 from sleuth.evaluation.records import read_records
 from sleuth.evaluation.result import QUESTIONS, Evaluation
+from sleuth.evaluation.settings import differing, versions
 from sleuth.evaluation.statistics import bootstrap_mean, paired_difference
 from sleuth.experiment import Experiment
 from sleuth.memory import give_back
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
+from sleuth.rewards import REWARDS
 from sleuth.rewards.answer import AnswerReward
-from sleuth.rewards.base import Reward
+from sleuth.rewards.base import Reward, score_all
+from sleuth.scale import Scale
 from sleuth.storage import read_lines, write_json
 from sleuth.types import Score, Trajectory
 
 FIGURES = ("em", "f1", "valid_format", "gold_recall", "searches", "duplicate_searches")
 SAMPLES = 4
 """Samples a question for mean@4 and pass@4."""
+WARM_START = "warm-start"
+
+WEIGHTLESS = ("eval_data", "eval_questions", "eval_every", "rollout_batch")
+"""Settings of the scale that change no weights."""
+REINFORCEMENT = ("temperature", "top_p", "batch", "lr", "lr_schedule", "lr_warmup", "frozen_layers", "engine")
+REINFORCEMENT += ("candidates", "refill", "guards", "train_questions", "dev_every", "patience", "save_every")
+"""Settings of the scale that a warm start without a probe does not read."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +61,34 @@ class Permuted(Reward):
 
     reward: Reward
 
+    @property
+    def reads_gold(self) -> bool:
+        """Whether the other reward reads the gold passages."""
+        return self.reward.reads_gold
+
     def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
-        """The scores in an order that follows from the episodes alone."""
-        scores = self.reward.score(trajectories, engine)
+        """The scores in an order that follows from the episodes alone.
+
+        Raises RewardError for a single episode, which would get its own score back.
+        """
+        if len(trajectories) == 1:
+            raise RewardError("the score of a single episode cannot be permuted")
+        # Scores are made one by one in here if they must be: outside, each would be its own permutation.
+        scores = score_all(self.reward, trajectories, engine)
         seed = sum(token for t in trajectories for token in t.tokens)
         return random.Random(seed).sample(scores, len(scores))
+
+    def stages(self) -> Sequence[Reward]:
+        """The other reward's stages, each permuted."""
+        return [Permuted(stage) for stage in self.reward.stages()]
+
+    def check(self, scale: Scale) -> None:
+        """ConfigError for a scale at which the other reward is not defined."""
+        self.reward.check(scale)
+
+
+# An arm's recipe.json names it. As a script this module is __main__, and the class must be this very one.
+REWARDS["permuted"] = f"{Permuted.__module__}:{Permuted.__qualname__}"
 
 
 def permuted(recipe: Recipe) -> Recipe:
@@ -81,24 +115,28 @@ def main() -> None:
     seed, base = options.seed, options.runs / f"{options.recipe.replace('/', '-')}-{options.seed}"
     recipe = load_recipe(options.recipe).with_settings(options.set)
     recipe = recipe.sized(seed=seed, eval_data=options.data, eval_questions=options.questions)
-    warm = run("warm-start", recipe.sized(steps=0, dev_questions=0), base, options)
-    model = str(base / "warm-start" / "model")
-    results = {"warm-start": warm}
-    for arm in options.arms:
-        changed = ARMS[arm](recipe.sized(model=model, warm_start_examples=0))
-        results[arm] = run(arm, changed, base, options)
-    report = {
+    recipes = {WARM_START: recipe.sized(steps=0, dev_questions=0)}
+    start = recipe.sized(model=str(base / WARM_START / "model"), warm_start_examples=0)
+    recipes |= {arm: ARMS[arm](start) for arm in options.arms}
+    for name, wanted in recipes.items():
+        check_finished(base / name, wanted)
+    report: dict[str, Any] = {
         "command": shlex.join(["python", "benchmarks/learn.py", *sys.argv[1:]]),
         "commit": commit(),
         "recipe": recipe.to_dict(),
         "seed": seed,
         "questions": options.questions,
         "data": options.data,
-        "versions": dict(warm.versions),
-        "arms": {name: figures(base / name, done, warm) for name, done in results.items()},
+        "versions": versions(),
+        "arms": {},
     }
     path = options.json / f"{options.recipe.replace('/', '-')}-{seed}.json"
-    write_json(path, report)
+    warm: Evaluation | None = None
+    for name, wanted in recipes.items():
+        evaluation = run(name, wanted, base, options)
+        warm = warm or evaluation
+        report["arms"][name] = figures(base / name, evaluation, warm)
+        write_json(path, report)
     print(json.dumps({name: arm["all"]["em"] for name, arm in report["arms"].items()}, indent=1))
     gain = report["arms"].get("method", {}).get("all", {}).get("em", {}).get("gain")
     if options.at_least is not None and (not gain or 100 * gain["value"] < options.at_least):
@@ -122,6 +160,32 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=Path, default=Path("runs/learn"))
     parser.add_argument("--json", type=Path, default=Path("results/learn"))
     return parser.parse_args()
+
+
+def check_finished(folder: Path, recipe: Recipe) -> None:
+    """Raise ConfigError if `folder` holds a model trained with other settings, or `recipe` cannot be saved."""
+    wanted = deciding(recipe, folder.name)
+    if not (folder / "model").exists():
+        return
+    # Read as a recipe, so that a setting which is newer than the file has its default.
+    if names := differing(deciding(load_recipe(str(folder)), folder.name), wanted):
+        raise ConfigError(
+            f"{folder} was trained with other {', '.join(names)}: remove it or choose another folder by --runs"
+        )
+
+
+def deciding(recipe: Recipe, arm: str) -> dict[str, Any]:
+    """The settings that decide the weights of an arm, as plain values."""
+    record = recipe.to_dict()
+    ignored = {*WEIGHTLESS}
+    if arm != WARM_START:
+        ignored.add("model")  # the warm start, which may have moved
+    elif not recipe.scale.warm_start_probe:
+        ignored |= {*REINFORCEMENT}
+        record |= {"reward": {}, "algorithm": {"type": record["algorithm"]["type"]}}
+    scale = {name: value for name, value in record["scale"].items() if name not in ignored}
+    parts = {name: record[name] for name in ("protocol", "retriever", "reward", "algorithm")}
+    return {**parts, "scale": scale}
 
 
 def run(name: str, recipe: Recipe, base: Path, options: argparse.Namespace) -> Evaluation:

@@ -81,6 +81,14 @@ def test_the_warm_start_trains_all_layers_and_reinforcement_the_upper_ones(
     assert (saved / "config.json").is_file()
 
 
+def test_adapters_start_from_the_seed_of_the_run(world: dict[str, Any], tmp_path: Path) -> None:
+    def start(seed: int) -> list[float]:
+        policy = experiment(world, tmp_path, world["recipe"].sized(lora_rank=2, seed=seed)).policy
+        return [value for p in policy.trainable_parameters() for value in p.flatten().tolist()]
+
+    assert start(1) == start(1) != start(2)
+
+
 def test_evaluations_while_training_join_the_rows(world: dict[str, Any], tmp_path: Path) -> None:
     experiment(world, tmp_path, world["recipe"].sized(eval_every=1)).run()
     assert (tmp_path / "eval-step-000000" / "result.json").is_file()  # before the first step
@@ -115,6 +123,27 @@ def test_the_evaluation_of_the_last_step_makes_room_for_that_of_the_best_weights
     before = (tmp_path / "eval" / "questions.jsonl").read_bytes()
     assert experiment(world, tmp_path, recipe).run()["stopped"] == "done"
     assert (tmp_path / "eval" / "questions.jsonl").read_bytes() == before
+
+
+def test_a_run_of_more_steps_keeps_the_evaluation_of_fewer(
+    world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Experiment, "save_recipe", lambda _: None)
+    for steps, every in ((2, 0), (3, 0), (4, 1)):
+        recipe = world["recipe"].sized(steps=steps, eval_every=every, dev_questions=0, lr=0.01, lr_warmup=0.0)
+        recipe = recipe.but(reward=toy.FirstLetter(value=lambda t: float(t.sample)))
+        assert experiment(world, tmp_path, recipe).run()["steps"] == steps
+    folders = [path.parent for path in tmp_path.glob("eval*/result.json")]
+    used = {json.loads((folder / "settings.json").read_text())["weights"] for folder in folders}
+    # Of 2, 3 and 4 steps, and of none: where a run that evaluates while it trains begins.
+    assert (len(folders), len(used)) == (4, 4)
+
+
+def test_dev_questions_are_not_demonstrated(world: dict[str, Any], tmp_path: Path) -> None:
+    run = experiment(world, tmp_path, world["recipe"].sized(dev_questions=1, warm_start_examples=5))
+    (dev,) = run.dev_questions
+    shown = [one.question.id for one in run.demonstrations()]
+    assert (dev.id in shown, len(shown)) == (False, len(run.train_questions) - 1)
 
 
 def test_a_run_stopped_inside_an_evaluation_continues_after_the_step(

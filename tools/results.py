@@ -47,7 +47,9 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 def learning(folder: Path) -> Iterator[str]:
     """Runs of benchmarks/learn.py: a warm start and what each arm gained on it, by kind of question."""
-    runs = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    # An unfinished run holds only its finished arms.
+    runs = {name: run for name, run in found.items() if "method" in run["arms"]}
     rows = []
     for name, run in runs.items():
         before, after = (run["arms"][arm]["all"] for arm in ("warm-start", "method"))

@@ -7,14 +7,15 @@
         weight: Annotated[float, Meta(ge=0, lt=1)] = 0.5
 
 msgspec checks numbers, text, booleans, literals, None, and tuples or sequences of them; a float must be finite.
-Fields of any other type, such as a retriever, are not checked.
+Fields of any other type, such as a retriever, are not checked. `describe` gives the settings of any part.
 """
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -95,3 +96,17 @@ def _message(owner: Any, hints: dict[str, Any], reason: str) -> str:
 def _choices(hint: Any) -> tuple[Any, ...]:
     arguments = get_args(hint)
     return arguments if get_origin(hint) is Literal else sum(map(_choices, arguments), ())
+
+
+def describe(part: Any) -> Any:
+    """A part's class name and settings, nested parts included, as plain values."""
+    if is_dataclass(part) and not isinstance(part, type):
+        named = {f.name: describe(getattr(part, f.name)) for f in fields(part)}
+        return {"part": type(part).__qualname__} | named
+    if isinstance(part, Mapping):
+        return {str(name): describe(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [describe(item) for item in part]
+    if part is None or isinstance(part, str | int | float | bool):
+        return part
+    return str(part) if isinstance(part, Path) else {"part": type(part).__qualname__}

@@ -16,7 +16,7 @@ from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.pages.report import write_report
 from sleuth.evaluation.result import SETTINGS, Evaluation
 from sleuth.evaluation.statistics import Estimate
-from sleuth.experiment import Experiment, headline
+from sleuth.experiment import Experiment
 from sleuth.storage import read_json, read_lines, write_json
 from sleuth.types import Trajectory
 
@@ -146,7 +146,7 @@ class Demo:
         details: dict[str, Any] = {
             "recipe": experiment.recipe.name,
             "model": experiment.recipe.scale.model,
-            "stages": {name: headline(stage) | {"seconds": stage.seconds} for name, stage in stages.items()},
+            "stages": {name: stage.headline() | {"seconds": stage.seconds} for name, stage in stages.items()},
             "notes": notes,
             "settings": final.settings,
             "versions": final.versions,

@@ -23,8 +23,7 @@ from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, DataError, RetrievalError
-from sleuth.evaluation.figures import HEADLINE
-from sleuth.evaluation.result import Evaluation
+from sleuth.evaluation.result import RESULT, Evaluation
 from sleuth.evaluation.runner import Origin, Progress, evaluate, set_aside
 from sleuth.recipe import Recipe
 from sleuth.registry import keep_user_module
@@ -100,6 +99,7 @@ class Experiment:
             precision=scale.precision,
             gradient_checkpointing=scale.gradient_checkpointing,
             shard=scale.shard,
+            seed=scale.seed,
         )
 
     @cached_property
@@ -116,11 +116,10 @@ class Experiment:
 
     @cached_property
     def dev_questions(self) -> list[Question]:
-        """Questions that choose the weights of a warm start without steps after it; none is demonstrated."""
+        """Questions that choose the best weights; none is demonstrated."""
         from sleuth.training.questions.dev import divide
 
-        scale = self.recipe.scale
-        return [] if scale.steps else divide(self.train_questions, scale)[0]
+        return divide(self.train_questions, self.recipe.scale)[0]
 
     @cached_property
     def eval_questions(self) -> list[Question]:
@@ -249,9 +248,11 @@ class Experiment:
         summary: dict[str, Any] = {"run": str(self.folder)}
         summary |= {"steps": trained.steps, "stopped": trained.stopped}
         if evaluate and trained.stopped in ("done", "collapsed") and ranks.is_first():
-            if self.recipe.scale.eval_every:  # the last step's weights may not have been the best
-                set_aside(self.folder / "eval", self.engine, self.policy, self.recipe.all_steps)
-            summary |= headline(self.evaluate("eval"))
+            # An evaluation of the last step, whose weights were not the best, or of a run of fewer steps.
+            is_of_last = self.recipe.scale.eval_every and trained.steps == self.recipe.all_steps
+            last = trained.steps if is_of_last else None
+            set_aside(self.folder / "eval", self.engine, self.policy, last)
+            summary |= self.evaluate("eval").headline()
         return summary
 
     def warm_start(self, deadline_s: float | None = None) -> TrainResult:
@@ -272,7 +273,7 @@ class Experiment:
         scale = self.recipe.scale
         if scale.warm_start_probe:
             return Choice("headroom/live", partial(live_share, self.policy, self._parts(), scale))
-        if not self.dev_questions:
+        if scale.steps or not self.dev_questions:
             return None
 
         em = partial(dev_em, self.policy, self.dev_questions, self.world, scale.rollout_batch)
@@ -308,6 +309,8 @@ class Experiment:
 
         def evaluate_step(step: int) -> dict[str, float]:
             name = "eval" if step == self.recipe.all_steps else f"eval-step-{step:06d}"
+            if (self.folder / name / RESULT).exists():
+                set_aside(self.folder / name, self.engine, self.policy)
             # An interrupted session's weights may differ from these in the last digits.
             shutil.rmtree(self.folder / name, ignore_errors=True)
             evaluation = self.evaluate(name, check=check)
@@ -361,13 +364,6 @@ def _uninterrupted(result: TrainResult) -> TrainResult:
     if result.stopped == "interrupted":
         raise KeyboardInterrupt
     return result
-
-
-def headline(evaluation: Evaluation) -> dict[str, Any]:
-    """The figures to print, with their intervals."""
-    names = (*HEADLINE, "llm_judge", "eqr")
-    figures = {name: evaluation.metrics[name].to_dict() for name in names if name in evaluation.metrics}
-    return {"n": evaluation.n, **figures, "faults": evaluation.faults, "leaks": evaluation.leaks.count}
 
 
 def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:

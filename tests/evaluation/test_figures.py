@@ -30,6 +30,7 @@ def test_interval() -> None:
     assert interval(Estimate(0.3, 0.2, 0.41, 10), "em") == "[20.0, 41.0]"
     assert interval(Difference(0.3, -0.2, 0.41, 10), "em") == "[−20.0, +41.0]"
     assert interval(Estimate(0.3, None, None, 1), "em") == ""
+    assert interval(Estimate(5.0, 2.5, None, 2), "total_compression_ratio") == "[2.50, no bound]"
 
 
 def test_p_value() -> None:

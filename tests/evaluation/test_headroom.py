@@ -64,5 +64,36 @@ def test_one_sample_greedy_decoding_and_other_settings_are_refused(tmp_path: Pat
         with pytest.raises(ConfigError, match="at least 2 samples at a temperature above 0"):
             measure_headroom(QUESTIONS, world(sampling=Sampling(temperature=temperature)), tmp_path, samples)
     measure_headroom(QUESTIONS, world(), tmp_path, 2)
-    with pytest.raises(ConfigError, match="other settings"):
+    with pytest.raises(
+        ConfigError, match="holds a measurement that differs in samples; choose another folder"
+    ):
         measure_headroom(QUESTIONS, world(), tmp_path, 3)
+
+
+def test_questions_and_not_their_samples_are_resampled(tmp_path: Path) -> None:
+    """Two questions, one valid in every sample and one in none: the interval is [0, 1] however many samples."""
+    engine = ScriptedEngine(
+        lambda request, _: "nonsense" if "never" in request.messages[0].content else "<answer>yes</answer>"
+    )
+    found = measure_headroom(QUESTIONS[:2], world(engine=engine), tmp_path, 16)["all"]
+    expected = {"value": 0.5, "low": 0.0, "high": 1.0, "n": 2, "left_out": 0}
+    assert found["valid_format"] == expected
+    entropies = [(found[name]["n"], found[name]["left_out"]) for name in ("answer_entropy", "query_entropy")]
+    assert entropies == [(1, 1), (0, 2)]
+
+
+def test_equal_weights_at_another_place_continue_a_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def moved() -> World:
+        return world(engine=ScriptedEngine([], name="there/model"))  # any call would raise
+
+    measure_headroom(QUESTIONS, world(), tmp_path / "unseen", 2)
+    with pytest.raises(ConfigError, match="differs in model;"):  # weights that nobody can see
+        measure_headroom(QUESTIONS, moved(), tmp_path / "unseen", 2)
+    weights = iter(["w", "w", "v"])
+    monkeypatch.setattr(ScriptedEngine, "fingerprint", lambda _: next(weights))
+    first = measure_headroom(QUESTIONS, world(), tmp_path / "seen", 2)
+    assert measure_headroom(QUESTIONS, moved(), tmp_path / "seen", 2)["all"] == first["all"]
+    with pytest.raises(ConfigError, match="differs in weights;"):
+        measure_headroom(QUESTIONS, moved(), tmp_path / "seen", 2)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from sleuth.evaluation.statistics import (
     Estimate,
     SeedReport,
     bootstrap_mean,
+    bootstrap_ratio,
     holm,
     minimum_detectable_difference,
     over_seeds,
@@ -159,3 +161,10 @@ def test_seeds_at_the_edges() -> None:
     assert over_seeds([[0.5]]) == SeedReport(Estimate(0.5, None, None, 1), (0.5,), None, 1)
     assert over_seeds([[None], [1.0]]) == SeedReport(Estimate(None, None, None, 0, left_out=1), (), None, 2)
     assert over_seeds([[]]) == SeedReport(Estimate(None, None, None, 0), (), None, 1)
+
+
+def test_a_ratio_whose_denominator_may_vanish_has_no_upper_bound() -> None:
+    """A resample is 10/4, 10/2 twice as often, or 10/0: the upper tail is infinite, the lower bound is 2.5."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert bootstrap_ratio([5.0, 5.0], [0.0, 2.0]) == Estimate(5.0, 2.5, None, 2)

@@ -216,6 +216,24 @@ def test_a_run_that_is_done_is_not_done_again_and_its_folder_takes_no_other(tmp_
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
+def test_frozen_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    for seed in (0, 3):
+        policy, engine = toy.new_learner(seed)
+        policy.freeze_layers(0.5)
+        if seed:
+            with pytest.raises(TrainingError, match="frozen weights"):
+                toy.run(tmp_path, steps=3, learner=(policy, engine))
+        else:
+            toy.run(tmp_path, steps=2, learner=(policy, engine))
+
+
+def test_a_change_of_the_reward_is_logged(tmp_path: Path) -> None:
+    toy.run(tmp_path, steps=2, setup=toy.parts(reward=toy.FirstLetter("a")))
+    console = quiet()
+    toy.run(tmp_path, steps=3, setup=toy.parts(reward=toy.FirstLetter("b")), console=console)
+    assert "train: continues with other settings of the reward than before" in shown(console)
+
+
 def test_all_equal_rewards_make_no_step(tmp_path: Path) -> None:
     console = quiet()
     reward = toy.FirstLetter(value=lambda _: 0.5)
@@ -451,6 +469,27 @@ def test_the_first_steps_spend_groups_with_right_and_wrong_answers(tmp_path: Pat
     assert len(spent) == 8 * record["mixed"]
     assert 2 <= record["mixed"] < record["live"]
     assert all(is_mixed(spent[i : i + 8]) for i in range(0, len(spent), 8))
+
+
+def test_the_guards_see_the_policy_move_while_it_learns_from_measured_groups(tmp_path: Path) -> None:
+    setup = toy.parts(ON_POLICY, toy.FirstLetter(value=toy.lateness))
+    plan = {"lr": 0.05, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 4, "save_every": 1}
+    toy.run(tmp_path, setup=setup, candidates=9, **plan)
+    found = rows(tmp_path)
+    assert [row["rollouts/played"] > 0 for row in found] == [False, False, False, True]
+    assert all(abs(row["update/kl_start"]) > 0.01 for row in found)  # 0.0 for a policy that has not moved
+    scores = dict(json.loads((tmp_path / "checkpoints" / "train" / "best" / "scores.json").read_text()))
+    assert list(scores) == [0, 4]  # no step is scored by the rewards of the first weights
+    assert scores[4] == found[3]["reward/total"]
+
+
+def test_a_run_that_began_without_guards_has_weights_to_go_back_to(tmp_path: Path) -> None:
+    plan = {"lr": 1.0, "lr_schedule": "constant", "lr_warmup": 0.0, "save_every": 0}
+    setup, console = toy.parts(ON_POLICY), quiet()
+    toy.run(tmp_path, setup=setup, steps=6, guards=False, **plan)
+    result = toy.run(tmp_path, setup=setup, steps=12, console=console, **plan)
+    assert (result.stopped, result.steps) == ("collapsed", 7)
+    assert "the best weights are those of step 6" in shown(console)
 
 
 def test_a_run_with_a_pool_resumes_exactly(tmp_path: Path) -> None:

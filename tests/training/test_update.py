@@ -1,7 +1,7 @@
 """The shared prefix changes cost, never gradients."""
 
 import math
-from collections import defaultdict
+from collections import UserList, defaultdict
 from dataclasses import replace
 from typing import Any
 
@@ -167,6 +167,26 @@ def test_micro_batches_change_nothing(budget: int):
     figures, split = gradients(policy, micro_batch_tokens=budget)
     assert relative(split, whole) < 1e-5
     assert figures.policy_tokens == sum(t.response_length for t in GROUP)
+
+
+class Weights(UserList[float]):
+    """Weights that count how often one of them is read."""
+
+    reads = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        Weights.reads += 1
+        return super().__getitem__(index)
+
+
+def test_weights_are_read_once_however_many_micro_batches_there_are():
+    def reads(budget: int) -> int:
+        Weights.reads = 0
+        counted = [replace(signal, weights=Weights(signal.weights)) for signal in SIGNALS]
+        gradients(tiny(), signals=counted, micro_batch_tokens=budget)
+        return Weights.reads
+
+    assert reads(1) == reads(10_000) > 0
 
 
 def expected_logprobs(policy: Policy, trajectory: Trajectory, temperature: float) -> torch.Tensor:

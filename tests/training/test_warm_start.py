@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from sleuth.errors import TrainingError
+from sleuth.errors import EngineError, TrainingError
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
 from sleuth.training.warm_start import Choice, warm_start
@@ -127,6 +127,31 @@ def test_a_resumed_warm_start_keeps_the_same_epoch(tmp_path: Path) -> None:
     _, first = run(tmp_path / "first", gold(), choice=Choice("x", iter([0.6, 0.2, 0.4]).__next__))
     assert torch.equal(weights(resumed), weights(first))
     assert torch.equal(weights(again), weights(first))
+
+
+@pytest.mark.parametrize("fails_at", [6, 9])
+def test_a_measurement_that_failed_is_made_up_for(tmp_path: Path, fails_at: int) -> None:
+    """The update was saved: without its measurement, the last weights would be kept unseen, or a better epoch lost."""
+    shares = {3: 0.6, 6: 0.9, 9: 0.4} if fails_at == 6 else {3: 0.6, 6: 0.2, 9: 0.9}
+
+    def measures(*updates: int) -> Choice:
+        left = iter(updates)
+        return Choice("x", lambda: shares[next(left)])
+
+    def fails() -> float:
+        number = len(rows(tmp_path / "cut")) + 1
+        if number == fails_at:
+            raise EngineError("the engine fails")
+        return shares[number]
+
+    _, whole = run(tmp_path / "whole", gold(), choice=measures(3, 6, 9))
+    with pytest.raises(EngineError, match="the engine fails"):
+        run(tmp_path / "cut", gold(), choice=Choice("x", fails))
+    result, resumed = run(tmp_path / "cut", gold(), choice=measures(*range(fails_at, 10, 3)))
+    assert (result.steps, result.stopped) == (9, "done")
+    assert torch.equal(weights(resumed), weights(whole))
+    best = BestCheckpoint(tmp_path / "cut" / "checkpoints" / "warm_start" / "best", patience=0)
+    assert best.scores == shares
 
 
 def test_dev_questions_choose_among_updates_and_the_last_counts(tmp_path: Path) -> None:

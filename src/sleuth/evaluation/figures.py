@@ -82,12 +82,13 @@ def number(value: float | None, name: str, *, signed: bool = False) -> str:
 
 
 def interval(estimate: Estimate, name: str) -> str:
-    """The 95 % interval in brackets; "" below two values."""
-    if estimate.low is None or estimate.high is None:
+    """The 95 % interval in brackets; "" below two values; "no bound" where a ratio has no upper bound."""
+    if estimate.low is None:
         return ""
     signed = isinstance(estimate, Difference)
-    ends = (number(end, name, signed=signed) for end in (estimate.low, estimate.high))
-    return f"[{', '.join(ends)}]"
+    low = number(estimate.low, name, signed=signed)
+    high = "no bound" if estimate.high is None else number(estimate.high, name, signed=signed)
+    return f"[{low}, {high}]"
 
 
 def p_value(value: float | None) -> str:

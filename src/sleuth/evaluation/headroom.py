@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
 from sleuth.evaluation.records import Key, key_of
-from sleuth.evaluation.settings import settings_of, versions
+from sleuth.evaluation.settings import conflicts, settings_of, versions
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.lock import FolderLock
 from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
@@ -37,7 +38,7 @@ def measure_headroom(
     """Play `samples` episodes of every question and write `folder`; a killed measurement is continued.
 
     Returns the content of headroom.json. Raises ConfigError for fewer than two samples, greedy
-    decoding, or a folder that holds a measurement with other settings.
+    decoding, or a folder that holds a measurement with other settings or weights.
     """
     if samples < 2 or world.sampling.temperature <= 0:
         raise ConfigError(
@@ -46,8 +47,11 @@ def measure_headroom(
         )
     settings = settings_of(questions, world, None) | {"samples": samples}
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / SETTINGS).is_file() and read_json(folder / SETTINGS) != settings:
-        raise ConfigError(f"{folder} holds a measurement with other settings; choose another folder")
+    earlier = read_json(folder / SETTINGS) if (folder / SETTINGS).is_file() else settings
+    if names := conflicts(earlier, settings):
+        raise ConfigError(
+            f"{folder} holds a measurement that differs in {', '.join(names)}; choose another folder"
+        )
     write_json(folder / SETTINGS, settings)
     lock = FolderLock(folder)
     try:
@@ -106,16 +110,22 @@ def _samples(group: Sequence[Trajectory]) -> Samples:
 
 def _figures(groups: Sequence[Sequence[Trajectory]], k: int) -> dict[str, Any]:
     found = [_samples(group) for group in groups]
-    columns = {
+    columns: dict[str, Sequence[float | None]] = {
         "mean": [each.rate for each in found],
         "pass": [each.pass_at(min(k, len(each.successes))) for each in found],
         "majority": [each.majority for each in found],
         "live": [float(each.is_live) for each in found],
+        "valid_format": _means(groups, lambda t: float(not t.malformed and not t.fault)),
+        "query_entropy": _means(groups, lambda t: surprise(t, ("search",))),
+        "answer_entropy": _means(groups, lambda t: surprise(t, ("answer",))),
     }
-    episodes = [trajectory for group in groups for trajectory in group]
-    columns["valid_format"] = [float(not t.malformed and not t.fault) for t in episodes]
     figures: dict[str, Any] = {name: bootstrap_mean(values).to_dict() for name, values in columns.items()}
-    figures["histogram"] = histogram(found)
-    for name, tags in (("query_entropy", ("search",)), ("answer_entropy", ("answer",))):
-        figures[name] = bootstrap_mean([surprise(t, tags) for t in episodes]).to_dict()
-    return figures
+    return figures | {"histogram": histogram(found)}
+
+
+def _means(
+    groups: Sequence[Sequence[Trajectory]], figure: Callable[[Trajectory], float | None]
+) -> list[float | None]:
+    """Mean of a figure over each question's episodes that have it: samples of one question are not independent."""
+    values = [[value for t in group if (value := figure(t)) is not None] for group in groups]
+    return [fmean(each) if each else None for each in values]

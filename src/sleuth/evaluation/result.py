@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from sleuth.errors import DataError
+from sleuth.evaluation.figures import HEADLINE
 from sleuth.evaluation.records import Key, Record, key_of, read_records
 from sleuth.evaluation.statistics import Estimate, bootstrap_mean, bootstrap_ratio
 from sleuth.rollouts.store import TrajectoryReader
@@ -63,6 +64,12 @@ class Evaluation:
         return {
             f.name: msgspec.to_builtins(getattr(self, f.name)) for f in fields(self) if f.name != "folder"
         }
+
+    def headline(self) -> dict[str, Any]:
+        """The figures to print, with their intervals."""
+        names = (*HEADLINE, "llm_judge", "eqr")
+        figures = {name: self.metrics[name].to_dict() for name in names if name in self.metrics}
+        return {"n": self.n, **figures, "faults": self.faults, "leaks": self.leaks.count}
 
     def records(self) -> list[Record]:
         """The per-question records, with the verdicts of judges where there are any."""

@@ -28,7 +28,7 @@ from sleuth.evaluation.result import (
     read_scores,
     summarise,
 )
-from sleuth.evaluation.settings import differing, settings_of, versions
+from sleuth.evaluation.settings import conflicts, settings_of, versions
 from sleuth.lock import FolderLock
 from sleuth.metrics.answers import rules_of
 from sleuth.rewards.base import Reward, score_all
@@ -126,11 +126,16 @@ def evaluate(
     return evaluation
 
 
-def set_aside(folder: Path, engine: Engine, policy: Any, step: int) -> None:
-    """Rename `folder` to that of a step if it holds an evaluation of other weights than the policy's."""
+def set_aside(folder: Path, engine: Engine, policy: Any, step: int | None = None) -> None:
+    """Rename `folder` if it holds an evaluation of other weights than the policy's.
+
+    Its new name ends with the step of its weights, or with their hash if the step is not known.
+    """
+    if not (settings := folder / SETTINGS).exists():
+        return
     engine.sync(policy)
-    settings, other = folder / SETTINGS, folder.with_name(f"{folder.name}-step-{step:06d}")
-    if settings.exists() and read_json(settings)["weights"] != engine.fingerprint():
+    if (weights := read_json(settings)["weights"]) != engine.fingerprint():
+        other = folder.with_name(f"{folder.name}-{weights if step is None else f'step-{step:06d}'}")
         shutil.rmtree(other, ignore_errors=True)
         folder.rename(other)
 
@@ -155,10 +160,7 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / SETTINGS, settings)
         return
-    names = differing(read_json(folder / SETTINGS), settings)
-    if names == ["model"] and settings["weights"]:
-        return  # a model folder that was moved
-    if names:
+    if names := conflicts(read_json(folder / SETTINGS), settings):
         raise ConfigError(
             f"{folder} holds an evaluation that differs in {', '.join(names)}; choose another folder"
         )

@@ -8,12 +8,12 @@ import platform
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import sleuth
+from sleuth.checked import describe
 from sleuth.episodes.world import World
 from sleuth.metrics.answers import rules_of
 from sleuth.rewards.base import Reward
@@ -58,20 +58,6 @@ def fingerprint(questions: Sequence[Question]) -> str:
     return hashlib.sha256(repr(rows).encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def describe(part: Any) -> Any:
-    """A part's class name and settings, nested parts included, as plain values."""
-    if is_dataclass(part) and not isinstance(part, type):
-        named = {f.name: describe(getattr(part, f.name)) for f in fields(part)}
-        return {"part": type(part).__qualname__} | named
-    if isinstance(part, Mapping):
-        return {str(name): describe(value) for name, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [describe(item) for item in part]
-    if part is None or isinstance(part, str | int | float | bool):
-        return part
-    return str(part) if isinstance(part, Path) else {"part": type(part).__qualname__}
-
-
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that are installed, and Sleuth's commit if it runs from a checkout."""
     found = {"python": platform.python_version(), "sleuth": sleuth.__version__}
@@ -92,6 +78,15 @@ def _git(folder: Path, *arguments: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
+
+
+def conflicts(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Dotted names of the settings that keep an earlier measurement from being continued, in order.
+
+    A model folder may have moved: another name is accepted if the weights are equal and can be seen.
+    """
+    names = differing(earlier, now)
+    return [] if names == ["model"] and now["weights"] else names
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -32,6 +32,7 @@ class Estimate:
     value: float | None
     low: float | None
     high: float | None
+    """None also for a ratio without an upper bound: its denominator is 0 in resamples of the upper tail."""
     n: int
     left_out: int = 0  # Questions for which the figure does not exist.
 
@@ -85,11 +86,23 @@ def bootstrap_ratio(tops: Sequence[float | None], bottoms: Sequence[float | None
     value = float(top.sum() / bottom.sum()) if n and bottom.sum() else None
     if value is None or n < 2:
         return Estimate(value, None, None, n, left_out)
-    rng = np.random.default_rng(0)
-    drawn = (rng.integers(n, size=(rows, n)) for rows in blocks(n))
-    ratios = np.concatenate([top[rows].sum(axis=1) / bottom[rows].sum(axis=1) for rows in drawn])
-    low, high = np.quantile(ratios, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Estimate(value, float(low), float(high), n, left_out)
+    return Estimate(value, *ratio_interval(top, bottom), n, left_out)
+
+
+def ratio_interval(
+    tops: ArrayLike, bottoms: ArrayLike, resamples: int = RESAMPLES
+) -> tuple[float | None, float | None]:
+    """Interval of Σ tops / Σ bottoms, which are not negative; a bound is None if resamples without bottoms reach it."""
+    pairs = np.array([tops, bottoms], dtype=np.float64).T
+    rng, n = np.random.default_rng(0), len(pairs)
+    drawn = [pairs[rng.integers(n, size=(rows, n))].sum(axis=1) for rows in blocks(n, resamples)]
+    top, bottom = np.concatenate(drawn).T
+    ratios = np.divide(top, bottom, out=np.full(resamples, np.inf), where=bottom > 0)
+    tail = (1 - CONFIDENCE) / 2
+    # Observed values only: nothing can be interpolated between a finite and an infinite one.
+    ends = np.quantile(ratios, [tail, 1 - tail], method="nearest")
+    low, high = (float(end) if np.isfinite(end) else None for end in ends)
+    return low, high
 
 
 def paired_difference(first: Sequence[float | None], second: Sequence[float | None]) -> Difference:

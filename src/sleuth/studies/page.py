@@ -143,7 +143,7 @@ def _noise(result: Mapping[str, Any]) -> list[Markup]:
             points = sorted(
                 (f["noise"], f["value"], f["low"], f["high"])
                 for f in row["figures"]
-                if (f["dataset"], f["measure"]) == (dataset, measure) and f["low"] is not None
+                if (f["dataset"], f["measure"]) == (dataset, measure) and None not in (f["low"], f["high"])
             )
             if points:
                 levels, *ends = zip(*points, strict=True)

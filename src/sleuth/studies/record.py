@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sleuth.checked import describe
 from sleuth.errors import DataError
-from sleuth.evaluation.settings import describe, differing
+from sleuth.evaluation.settings import differing
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.index_files.manifest import MANIFEST
 from sleuth.storage import read_json, write_json

@@ -8,7 +8,6 @@ and never trained on.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm, Companion
@@ -16,7 +15,6 @@ from sleuth.episodes.record import derive_seed
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, TrainingError
 from sleuth.rewards.base import Reward, score_all
-from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.scale import Scale
 from sleuth.storage import write_json
 from sleuth.training.figures import (
@@ -36,8 +34,8 @@ from sleuth.training.questions.order import batch_of, shuffled
 from sleuth.training.questions.pool import QuestionPool, is_mixed
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
-from sleuth.training.runs.phase import Evaluate, Phase, TrainResult, fingerprint
-from sleuth.training.runs.state import TrainingState
+from sleuth.training.runs.phase import Evaluate, Phase, TrainResult
+from sleuth.training.runs.state import TrainingState, identity_of
 from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
 from sleuth.training.selection import check_selection
 from sleuth.training.update.drift import drift_of
@@ -166,21 +164,25 @@ class _Stage:
         self.measured = Measured(self.log.folder / "rollouts" / f"{self.name}-measured.jsonl", size)
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
-        state = TrainingState(policy, optimiser, folder, self._identity(), others=saved)
+        identity = identity_of(policy, plan, algorithm, self.parts.questions)
+        slots = {"protocol": self.parts.world.protocol, "reward": self.parts.reward, "algorithm": algorithm}
+        state = TrainingState(policy, optimiser, folder, identity, slots=slots, others=saved)
         # Without dev questions the scores are mean rewards: they serve the guards, and patience does not apply.
         self.best = BestCheckpoint(folder / "best", plan.patience if self.dev else 0)
         total = min(plan.steps, self.best.stalled_at() or plan.steps)
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
         if self.dev and 0 not in self.best.scores:
-            self.best.add(0, self._dev_score(), policy)
+            self._score(0, self._dev_score())
         self.phase.restore()
         if self._is_dev_due(state.step) and state.step not in self.best.scores:
             # Its evaluation failed after the step was made, and the step was saved.
-            self.best.add(state.step, self._dev_score(), policy)
+            self._score(state.step, self._dev_score())
             if self.best.stalled_at() is not None:
                 self.phase.total = state.step
         # Rows after the checkpoint are of steps that will be made again.
         self.rows = ranks.first(lambda: [r for r in self.log.rows(self.name) if r["step"] <= state.step])
+        if plan.guards and not self.dev and state.step and not self.best.scores:
+            self._score(state.step, 0.0)  # the steps so far were made without guards
         if plan.guards and (reason := fault(self.rows)):
             self.collapse, self.phase.total = reason, min(total, len(self.rows))
         result = self.phase.run(self._step, self._after)
@@ -199,10 +201,12 @@ class _Stage:
         started, self.scoring_s = time.monotonic(), 0.0
         groups, played = self._experience(step)
         collected = time.monotonic()
-        ranks.first(lambda: self._record(step, groups))
+        size = self.parts.algorithm.group_size
+        some = whole_episodes(groups)[: max(1, KEPT_ROLLOUTS // size) * size]
+        ranks.first(lambda: self.log.keep(f"{self._prefix}step-{step:06d}", some))
         self._count_usable(step, groups)
-        if step == 1 and self.plan.guards and not self.dev:
-            self.best.add(0, reward_figures(groups).get("reward/total", 0.0), self.policy)
+        if step == 1 and not self.pool:
+            self._score_start(groups)
         self.parts.world.engine.release()  # free the KV cache before the update
         seed = derive_seed(self.name, self.plan.seed, step)
         fitted, signals = self._credit(groups, seed)
@@ -212,7 +216,7 @@ class _Stage:
         arithmetic = Arithmetic(self.plan.temperature, self.plan.micro_batch_tokens, other_engine)
         figures = spend(self.policy, self.parts.algorithm, signals, self.phase, arithmetic, seed)
         has_drift = self.plan.guards and self.parts.algorithm.samples
-        drift = drift_of(self.policy, groups, self.plan) if has_drift else {}
+        drift = drift_of(self.policy, groups, self.plan, were_played=played > 0) if has_drift else {}
         ended = time.monotonic()
         tokens = sum(t.response_length for t in distinct(groups))
         others = {
@@ -232,13 +236,14 @@ class _Stage:
         if plan.guards and (reason := fault(self.rows)):
             self.collapse, self.phase.total = reason, step
             self.log.say(f"{self.name}: stopped at step {step}, because {reason}")
-        if plan.guards and not self.dev and plan.save_every and step % plan.save_every == 0:
-            recent = [row.get("reward/total", 0.0) for row in self.rows[-WINDOW:]]
-            if not self.collapse:
-                self.best.add(step, fmean(recent), self.policy)
+        is_due = plan.guards and not self.dev and plan.save_every and step % plan.save_every == 0
+        # Episodes of the measurement were played by the first weights, so that their rewards say nothing of these.
+        recent = [row for row in self.rows[-WINDOW:] if row.get("rollouts/played", 1.0)]
+        if is_due and recent and not self.collapse:
+            self._score(step, fmean(row.get("reward/total", 0.0) for row in recent))
         if self._is_dev_due(step):
             score = self._dev_score()
-            self.best.add(step, score, self.policy)
+            self._score(step, score)
             figures |= {"dev/em": score, "dev/best_step": float(self.best.step)}
             if self.best.stalled_at() is not None:
                 self.phase.total = step
@@ -246,6 +251,15 @@ class _Stage:
         if evaluate and (step == self.phase.total or (plan.eval_every and step % plan.eval_every == 0)):
             figures |= ranks.first(lambda: evaluate(step))
         return figures
+
+    def _score_start(self, groups: Groups) -> None:
+        """Score the first weights by their rewards, where no dev questions do."""
+        if self.plan.guards and not self.dev:
+            self._score(0, reward_figures(groups).get("reward/total", 0.0))
+
+    def _score(self, step: int, score: float) -> None:
+        """Record the score of a step, and the weights if they are the best so far."""
+        self.best.add(step, score, self.policy, self.phase.state.saved)
 
     def _credit(self, groups: Groups, seed: int) -> tuple[dict[str, float], list[Signal]]:
         """Figures of the companion's fit, and the signals. Only the first rank's companion learns."""
@@ -308,7 +322,7 @@ class _Stage:
         )
         self.log.activity("scoring")
         played = time.monotonic()
-        groups = self._score(groups)
+        groups = self._rewarded(groups)
         self.scoring_s += time.monotonic() - played
         return groups
 
@@ -325,6 +339,7 @@ class _Stage:
         """
         started = time.monotonic()
         groups = self._play(pool.questions, 0)
+        self._score_start(groups)
         live = [group for group in groups if is_live(group)]
         mixed = [group for group in live if is_mixed(group)]
         ranks.first(lambda: self.measured.write(mixed if len(mixed) >= self.plan.batch else live))
@@ -345,22 +360,12 @@ class _Stage:
         ranks.first_then_others(lambda: self.parts.world.engine.sync(self.policy))
         return self.parts.world.sampled(self.plan.temperature, self.plan.top_p)
 
-    def _score(self, groups: Groups) -> Groups:
+    def _rewarded(self, groups: Groups) -> Groups:
         """Every trajectory with its score; one that is in several groups is scored once."""
         episodes = distinct(groups)
         scores = score_all(self.parts.reward, episodes, self.parts.world.engine)
         scored = {id(t): t if t.fault else t.scored(score) for t, score in zip(episodes, scores, strict=True)}
         return [[scored[id(t)] for t in group] for group in groups]
-
-    def _record(self, step: int, groups: Groups) -> None:
-        """Keep a few episodes of the step, for reading and replaying."""
-        path = self.log.folder / "rollouts" / f"{self._prefix}step-{step:06d}.jsonl"
-        path.unlink(missing_ok=True)
-        size = self.parts.algorithm.group_size
-        count = max(1, KEPT_ROLLOUTS // size) * size
-        with TrajectoryWriter(path) as writer:
-            for trajectory in whole_episodes(groups)[:count]:
-                writer.append(trajectory)
 
     def _count_usable(self, step: int, groups: Groups) -> None:
         """Log episodes that cannot be trained on; raise TrainingError if for several steps there are no others."""
@@ -387,13 +392,3 @@ class _Stage:
     def _dev_score(self) -> float:
         self.log.activity("dev questions")
         return dev_em(self.policy, self.dev, self.parts.world, self.plan.rollout_batch)
-
-    def _identity(self) -> dict[str, object]:
-        texts = (text for q in self.parts.questions for text in (q.dataset, q.id, q.text, *chain(*q.history)))
-        return {
-            "seed": self.plan.seed,
-            "batch": self.plan.batch,
-            "group_size": self.parts.algorithm.group_size,
-            "num_updates": self.parts.algorithm.num_updates,
-            "questions": fingerprint(texts),
-        }

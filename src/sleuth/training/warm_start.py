@@ -16,8 +16,8 @@ from sleuth.training.policy import Policy
 from sleuth.training.questions.order import length_batches
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
-from sleuth.training.runs.phase import Phase, TrainResult, fingerprint
-from sleuth.training.runs.state import TrainingState
+from sleuth.training.runs.phase import Phase, TrainResult
+from sleuth.training.runs.state import TrainingState, fingerprint
 from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
 from sleuth.training.update.optimiser import Optimiser, Schedule
 from sleuth.training.update.spend import Arithmetic, spend
@@ -81,14 +81,16 @@ def warm_start(
     def after(number: int) -> Mapping[str, float]:
         if choice is None or (number % (choice.every or per_epoch) and number < total):
             return {}
-        value = choice.measure()
-        best.add(number, value, policy)
-        return {choice.name: value}
+        best.add(number, choice.measure(), policy, state.saved)
+        return {choice.name: best.scores[number]}
 
     best = BestCheckpoint(folder / "best", patience=0)
     with asked_to_stop(stop) as asked:
         phase = Phase("warm_start", total, plan.save_every, log, state, asked, Budget(deadline_s))
         phase.restore()
+        if state.step and state.step not in best.scores:
+            # Its measurement, if one was due, failed after the update was made, and the update was saved.
+            after(state.step)
         result = phase.run(step, after)
     if choice and best.scores and result.stopped == "done":
         best.load(policy)

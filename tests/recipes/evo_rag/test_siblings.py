@@ -14,11 +14,11 @@ from sleuth.episodes.world import World
 from sleuth.errors import RetrievalError, RewardError, RolloutError
 from sleuth.protocols.prompted.search_o1 import SearchO1
 from sleuth.recipes.evo_rag.protocol import BACKTRACK, EvoRAG
-from sleuth.recipes.evo_rag.siblings import Candidate, all_pairs, best_pair, branch, turn_of
+from sleuth.recipes.evo_rag.siblings import Candidate, all_pairs, best_pair, branch, candidates_of, turn_of
 from sleuth.retrievers.base import Retriever
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.rollouts.run import roll_out
-from sleuth.types import Action, Passage, Question, Segment, Trajectory
+from sleuth.types import Action, Passage, Question, Score, Segment, Trajectory
 
 PASSAGES = (Passage("d", "Dogs", "About dogs."), Passage("c", "Cats", "About cats."))
 QUESTIONS = [Question(f"q{i}", f"Who {i}?", ("x",), PASSAGES, ("d",)) for i in range(3)]
@@ -102,6 +102,18 @@ def test_a_candidate_is_its_action_after_its_context():
         assert turn.response_length == len(whole.segments[at].tokens)
         assert turn.loss_mask[: -turn.response_length] == [False] * (len(turn.tokens) - turn.response_length)
         assert [a.segment for a in turn.actions] == [1]
+
+
+def test_a_state_with_a_fork_that_failed_before_its_first_action_gives_no_candidates():
+    group = [t.scored(Score(float(i), {})) for i, t in enumerate(grow()[-1])]
+    at = group[-1].fork
+    assert len(candidates_of(group)) == 4
+    record = world().record(group[0].question, 3)
+    record.resume(group[0], at, PROTOCOL.prompt(record.question))
+    record.fail("down")
+    failed = record.trajectory()
+    assert (failed.fork, len(failed.segments)) == (at, at)
+    assert candidates_of([*group[:3], failed]) == []
 
 
 class Broken(Retriever):

@@ -22,7 +22,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from sleuth.experiment import headline
 
     experiment, engine, output = open_all(arguments, "headroom" if arguments.samples else "eval")
     if arguments.samples:
@@ -48,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         evaluation = judge_evidence(evaluation, (arguments.judge, open_judge(arguments.judge)))
     warn_of_faults(evaluation)
     if arguments.json:
-        print_json({"folder": str(output), **headline(evaluation), "settings": evaluation.settings})
+        print_json({"folder": str(output), **evaluation.headline(), "settings": evaluation.settings})
     else:
         print_figures(experiment.recipe.name, [(engine.name, evaluation.metrics)])
         print(f"result folder: {output}")

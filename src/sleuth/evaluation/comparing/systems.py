@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from sleuth.errors import DataError
 from sleuth.evaluation.comparing.comparison import Column, Comparison
 from sleuth.evaluation.comparing.entries import Entry, seed_means, shared_keys
@@ -19,7 +17,7 @@ from sleuth.evaluation.comparing.outcomes import Outcome
 from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import TRAJECTORIES
-from sleuth.evaluation.statistics import CONFIDENCE, blocks
+from sleuth.evaluation.statistics import ratio_interval
 from sleuth.text import counted
 
 COSTS = {
@@ -62,16 +60,7 @@ def cost_per_right(costs: Sequence[float | None], right: Sequence[float]) -> Cos
     value = sum(known) / total
     if n < 2:
         return Cost(value, None, None, n)
-    pairs = np.array([known, right], dtype=np.float64).T
-    rng = np.random.default_rng(0)
-    drawn = [pairs[rng.integers(0, n, (rows, n))].sum(axis=1) for rows in blocks(n, RESAMPLES)]
-    spent, earned = np.concatenate(drawn).T
-    ratios = np.divide(spent, earned, out=np.full(RESAMPLES, np.inf), where=earned > 0)
-    tail = (1 - CONFIDENCE) / 2
-    # Observed values only: nothing can be interpolated between a finite and an infinite one.
-    ends = np.quantile(ratios, [tail, 1 - tail], method="nearest")
-    low, high = (float(end) if np.isfinite(end) else None for end in ends)
-    return Cost(value, low, high, n)
+    return Cost(value, *ratio_interval(known, right, RESAMPLES), n)
 
 
 def _amount(value: float) -> str:

@@ -96,12 +96,11 @@ def candidates_of(group: Sequence[Trajectory]) -> list[Candidate]:
     Comparing the others alone would teach never to choose or to reject that kind.
     """
     scores = [None if t.fault or t.score is None or t.score.invalid else t.score.total for t in group]
+    known = [score for score in scores if score is not None]
+    if len(known) < len(group):
+        return []  # before any turn is read: a fork that failed may have none
     turns = [turn_of(trajectory, group[-1].fork) for trajectory in group]
-    return [
-        Candidate(turn, score)
-        for turn, score in zip(turns, scores, strict=True)
-        if score is not None and turn.response_length and None not in scores
-    ]
+    return [Candidate(turn, score) for turn, score in zip(turns, known, strict=True) if turn.response_length]
 
 
 def all_pairs(candidates: Sequence[Candidate], margin: float) -> list[Pair]:

@@ -5,6 +5,7 @@ weights it started from.
 """
 
 import math
+from itertools import accumulate
 from pathlib import Path
 
 import msgspec
@@ -42,18 +43,28 @@ class BestCheckpoint:
                 return step
         return None
 
-    def add(self, step: int, score: float, policy: Policy) -> None:
-        """Record a step's score, and its weights if it is the best so far; a resumed run's later scores are dropped."""
+    def add(self, step: int, score: float, policy: Policy, saved: int) -> None:
+        """Record a step's score, and its weights if it is the best so far; a resumed run's later scores are dropped.
+
+        A resumed run begins after step `saved`, so the best weights up to there are kept too.
+        """
         self.scores = {s: other for s, other in self.scores.items() if s < step}
+        bests = self._bests()
         if score > max(self.scores.values(), default=-math.inf):
-            weights = {"policy": policy.state()}
-            ranks.first(lambda: save_checkpoint(self._folder, step, weights, {}, keep=1))
+            weights, keep = {"policy": policy.state()}, 2 + sum(best > saved for best in bests)
+            ranks.first(lambda: save_checkpoint(self._folder, step, weights, {}, keep=keep))
         self.scores[step] = score
         ranks.first(lambda: write_json(self._file, sorted(self.scores.items())))
 
+    def _bests(self) -> list[int]:
+        """Steps whose score was higher than all before it."""
+        ordered = sorted(self.scores.items())
+        before = accumulate((score for _, score in ordered), max, initial=-math.inf)
+        return [step for (step, score), highest in zip(ordered, before, strict=False) if score > highest]
+
     def load(self, policy: Policy) -> None:
         """Give the policy the best weights. Raises TrainingError if they are missing or damaged."""
-        found = latest_checkpoint(self._folder)
+        found = latest_checkpoint(self._folder, last=self.step)
         if found is None or found.step != self.step:
             raise TrainingError(f"{self._folder}: the stage's best checkpoint is missing or damaged")
         policy.load_state(found.tensors["policy"])

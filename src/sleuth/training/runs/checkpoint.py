@@ -5,6 +5,7 @@ folder gets its name by one rename. A kill at any moment therefore leaves the ol
 """
 
 import hashlib
+import math
 import os
 import random
 import shutil
@@ -70,9 +71,13 @@ def save_checkpoint(
     return final
 
 
-def latest_checkpoint(folder: Path, say: Callable[[str], None] = print) -> Checkpoint | None:
-    """The newest complete checkpoint in `folder`; each damaged one is skipped with a line."""
+def latest_checkpoint(
+    folder: Path, say: Callable[[str], None] = print, last: float = math.inf
+) -> Checkpoint | None:
+    """The newest complete checkpoint in `folder` up to step `last`; each damaged one is skipped with a line."""
     for step, path in sorted(_numbered(folder), reverse=True):
+        if step > last:
+            continue
         if fault := _fault(path):
             say(f"checkpoint {path} is damaged and skipped: {fault}")
             continue

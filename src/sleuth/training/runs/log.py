@@ -19,9 +19,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from sleuth.errors import TrainingError
 from sleuth.lock import FolderLock
+from sleuth.rollouts.store import TrajectoryWriter
 from sleuth.storage import LinesWriter, read_lines, whole_file
 from sleuth.text import clock
 from sleuth.training.runs.sinks import Sink
+from sleuth.types import Trajectory
 
 HEADLINES = {
     "reward/total": "reward",
@@ -105,6 +107,14 @@ class RunLog:
 
     def say(self, line: str) -> None:
         self._terminal.say(line)
+
+    def keep(self, name: str, trajectories: Sequence[Trajectory]) -> None:
+        """Write rollouts/NAME.jsonl, for reading and replaying; an earlier file is replaced."""
+        path = self.folder / "rollouts" / f"{name}.jsonl"
+        path.unlink(missing_ok=True)
+        with TrajectoryWriter(path) as writer:
+            for trajectory in trajectories:
+                writer.append(trajectory)
 
     def end(self) -> None:
         self._terminal.end()

@@ -4,9 +4,8 @@ Invariant: a step either happens whole or leaves no trace, so that the state bet
 is always one a run can continue from.
 """
 
-import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sleuth.errors import SleuthError
@@ -127,13 +126,3 @@ class Phase:
             pass  # the step is complete; only its evaluation is missing
         finally:
             ranks.first(lambda: self.log.write(self.state.step, self.figures))
-
-
-def fingerprint(parts: Iterable[str]) -> str:
-    """A short hash of a list of texts, to notice that a run is resumed with other data."""
-    digest = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        # The length keeps ("ab", "c") and ("a", "bc") apart.
-        data = part.encode("utf-8", "backslashreplace")
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()

@@ -1,12 +1,18 @@
 """TrainingState: everything a phase of training saves, so that a resumed run equals an uninterrupted one."""
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 from torch import Tensor
 
+from sleuth.algorithms.base import Algorithm
+from sleuth.checked import describe
+from sleuth.engines.models import weights_hash
 from sleuth.errors import TrainingError
+from sleuth.scale import Scale
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.runs.checkpoint import (
@@ -16,6 +22,7 @@ from sleuth.training.runs.checkpoint import (
     save_checkpoint,
 )
 from sleuth.training.update.optimiser import Optimiser
+from sleuth.types import Question
 
 
 class Stateful(Protocol):
@@ -39,10 +46,12 @@ class TrainingState:
         identity: Mapping[str, Any],
         *,
         total: int | None = None,
+        slots: Mapping[str, object] | None = None,
         others: Mapping[str, Stateful] | None = None,
     ) -> None:
         """`identity` names what a continued run must have in common with the one that was saved.
 
+        slots: parts of the recipe by name; a continued run with other settings of one logs that.
         total: the step after which the optimiser's moments are not saved any more.
         others: what else is saved and restored with the policy, by file name.
         """
@@ -51,7 +60,9 @@ class TrainingState:
         """Whole steps completed."""
         self._folder, self._total, self._others = folder, total, dict(others or {})
         self._identity: dict[str, Any] = dict(identity)
-        self._saved = -1
+        self._slots = {name: fingerprint([repr(describe(slot))]) for name, slot in (slots or {}).items()}
+        self.saved = -1
+        """Step of the newest checkpoint; −1 if there is none."""
         self._has_saved_reference = False
         self._mark()
 
@@ -70,7 +81,7 @@ class TrainingState:
 
         The first rank writes whole tensors, so that a run may continue on another number of ranks.
         """
-        if self.step == self._saved:
+        if self.step == self.saved:
             return
         is_last = self.step == self._total
         moments, counters = self.optimiser.state()
@@ -78,13 +89,14 @@ class TrainingState:
         tensors |= self._marked
         scalars = {
             "identity": self._identity,
+            "slots": self._slots,
             "optimiser": counters,
             "random": self._random,
             "reference": self._save_reference(),
         }
         keep = 1 if is_last else 2
         ranks.first(lambda: save_checkpoint(self._folder, self.step, tensors, scalars, keep=keep))
-        self._saved = self.step
+        self.saved = self.step
 
     def restore(self, say: Callable[[str], None]) -> None:
         """Load the newest complete checkpoint, if there is one.
@@ -94,13 +106,16 @@ class TrainingState:
         found = latest_checkpoint(self._folder, say)
         if found is None:
             return
+        saved = found.scalars["identity"]
         for name, value in self._identity.items():
-            saved = found.scalars["identity"].get(name)
-            if saved != value:
+            if saved.get(name, value) != value:  # older checkpoints have fewer names
                 raise TrainingError(
-                    f"{self._folder} was trained with {name} {saved!r}, not {value!r}: "
+                    f"{self._folder} was trained with {name} {saved[name]!r}, not {value!r}: "
                     "continue it unchanged or choose another folder"
                 )
+        for name, value in self._slots.items():
+            if found.scalars.get("slots", {}).get(name, value) != value:
+                say(f"{self._folder.name}: continues with other settings of the {name} than before")
         known = {"policy", "optimiser", *self._others}
         if names := sorted(known ^ found.tensors.keys()):
             raise TrainingError(
@@ -114,7 +129,7 @@ class TrainingState:
         restore_random(found.scalars["random"])
         for name, other in self._others.items():
             other.load_state(found.tensors[name])
-        self.step = self._saved = found.step
+        self.step = self.saved = found.step
         self._mark()
 
     def _save_reference(self) -> bool:
@@ -142,3 +157,33 @@ class TrainingState:
             for name, other in self._others.items()
         }
         self._updates = self.optimiser.updates
+
+
+def identity_of(
+    policy: Policy, plan: Scale, algorithm: Algorithm, questions: Sequence[Question]
+) -> dict[str, object]:
+    """Values that a continued stage must have in common with the one that was saved.
+
+    Frozen weights are in no checkpoint: with those of another model a continued run would mix two networks.
+    """
+    trained = policy.trainable()
+    frozen = ((name, weight) for name, weight in policy.model.named_parameters() if name not in trained)
+    texts = (text for q in questions for text in (q.dataset, q.id, q.text, *chain(*q.history)))
+    return {
+        "seed": plan.seed,
+        "batch": plan.batch,
+        "group_size": algorithm.group_size,
+        "num_updates": algorithm.num_updates,
+        "questions": fingerprint(texts),
+        "frozen weights": weights_hash(frozen),
+    }
+
+
+def fingerprint(parts: Iterable[str]) -> str:
+    """A short hash of a list of texts, to notice that a run is resumed with other data."""
+    digest = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        # The length keeps ("ab", "c") and ("a", "bc") apart.
+        data = part.encode("utf-8", "backslashreplace")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()

@@ -124,6 +124,7 @@ def accumulate_gradients(
         for i, signal in enumerate(signals)
         if signal.weights and not algorithm.is_idle(signal)
     }
+    weights = [torch.tensor(signal.weights, dtype=torch.float32) for signal in signals]
     sums: dict[str, float] = defaultdict(float)
     for bundle in _plan(forward, _own(busy), micro_batch_tokens):
         rows = sum(map(len, bundle.batches))
@@ -135,7 +136,7 @@ def accumulate_gradients(
             if batch[0].index == FILLER:
                 (0.0 * figures.logprobs_M.sum()).backward()  # type: ignore[no-untyped-call]
                 continue
-            tokens = _token_batch(figures, batch, signals, old_logprobs, ref_logprobs, engine_logprobs)
+            tokens = _token_batch(figures, batch, weights, old_logprobs, ref_logprobs, engine_logprobs)
             loss = algorithm.loss(tokens, normaliser)
             loss.value.backward()  # type: ignore[no-untyped-call]
             _add(sums, _sums(tokens, loss))
@@ -195,12 +196,12 @@ def _check_lengths(signals: Sequence[Signal], *logprobs: Sequence[Tensor] | None
 def _token_batch(
     figures: TokenFigures,
     rows: Sequence[Row],
-    signals: Sequence[Signal],
+    weights: Sequence[Tensor],
     old: Sequence[Tensor] | None,
     ref: Sequence[Tensor] | None,
     engine: Sequence[Tensor] | None,
 ) -> TokenBatch:
-    """Policy tokens of the rows, right-padded, as the objective receives them."""
+    """Policy tokens of the rows, right-padded, as the objective receives them; the values are of whole trajectories."""
     sizes = [len(row.targets) for row in rows]
     device = figures.logprobs_M.device
 
@@ -211,7 +212,6 @@ def _token_batch(
         """Part of each trajectory's values that belongs to its row."""
         return pad([values[r.index][r.first : r.first + len(r.targets)].to(device) for r in rows])
 
-    weights = [torch.tensor(signal.weights, dtype=torch.float32) for signal in signals]
     return TokenBatch(
         logprobs_N_T=pad(torch.split(figures.logprobs_M, sizes)),
         mask_N_T=pad([torch.ones(size, dtype=torch.bool, device=device) for size in sizes]),
@@ -219,7 +219,7 @@ def _token_batch(
         old_logprobs_N_T=None if old is None else part(old),
         ref_logprobs_N_T=None if ref is None else part(ref),
         engine_logprobs_N_T=None if engine is None else part(engine),
-        lengths_N=torch.tensor([len(signals[row.index].weights) for row in rows], device=device),
+        lengths_N=torch.tensor([len(weights[row.index]) for row in rows], device=device),
         entropy_N_T=pad(torch.split(figures.entropy_M, sizes)),
     )
 
