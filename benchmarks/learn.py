@@ -92,7 +92,7 @@ REWARDS["permuted"] = f"{Permuted.__module__}:{Permuted.__qualname__}"
 
 
 def permuted(recipe: Recipe) -> Recipe:
-    """The method on permuted rewards, which choose no questions either."""
+    """The method on permuted rewards; right answers still choose its questions."""
     return recipe.but(reward=Permuted(recipe.reward))
 
 

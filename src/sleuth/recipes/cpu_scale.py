@@ -1,6 +1,7 @@
 """Scales and GRPO on two CPU cores with SmolLM2-135M."""
 
 from dataclasses import replace
+from typing import Any
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.scale import Scale
@@ -29,23 +30,6 @@ SEARCH_AGENT = Scale(
     dev_questions=32,
     dev_every=10,
 )
-# Search agents trained by GRPO: few questions that cannot be guessed and sometimes succeed, each seen several times.
-# Measured to help (docs/results.md): fresh questions of all kinds at every step did not. The upper layers alone learn
-# as much from a step that takes half the time.
-SEARCH_GRPO = replace(
-    SEARCH_AGENT,
-    train_data="factbook:train/bridge,intersection",
-    candidates=40,
-    refill=1.0,
-    steps=14,
-    batch=8,
-    temperature=0.8,
-    lr=3e-5,
-    lr_warmup=0.2,  # the first steps use rollouts of the first weights: at the full rate one seed lost half its format
-    frozen_layers=0.5,
-    save_every=3,
-    dev_every=3,
-)
 # Methods that read given passages in one turn.
 GIVEN_PASSAGES = replace(
     SEARCH_AGENT,
@@ -61,22 +45,31 @@ GIVEN_PASSAGES = replace(
     rollout_batch=32,
     lr_warmup=0.0,
 )
-# The same for methods that read given passages, which take about twice the steps.
-GIVEN_GRPO = replace(
-    GIVEN_PASSAGES,
-    train_data="factbook-distractor:train/bridge,intersection",
-    candidates=60,
-    refill=1.0,
-    steps=30,
-    batch=8,
-    rollout_batch=48,
-    temperature=0.8,
-    lr=3e-5,
-    lr_warmup=0.1,
-    frozen_layers=0.5,
-    save_every=3,
-    dev_every=3,
-)
+
+
+def selected(scale: Scale, **settings: Any) -> Scale:
+    """A scale for GRPO on few questions that cannot be guessed and sometimes succeed, each seen several times.
+
+    Measured to help (docs/results.md): fresh questions of all kinds at every step did not. The upper layers alone learn
+    as much from a step that takes half the time.
+    """
+    return replace(
+        scale,
+        train_data=f"{scale.train_data}/bridge,intersection",
+        refill=1.0,
+        batch=8,
+        temperature=0.8,
+        lr=3e-5,
+        frozen_layers=0.5,
+        save_every=3,
+        dev_every=3,
+        **settings,
+    )
+
+
+# The first steps use rollouts of the first weights: at the full rate one seed lost half its format.
+SEARCH_GRPO = selected(SEARCH_AGENT, candidates=40, steps=14, lr_warmup=0.2)
+GIVEN_GRPO = selected(GIVEN_PASSAGES, candidates=60, steps=30, lr_warmup=0.1, rollout_batch=48)
 
 
 def few_steps(algorithm: GRPO) -> GRPO:
