@@ -8,6 +8,7 @@ const CHARTS = [
   ["Entropy", "update/entropy", 1], ["Loss", "update/loss", 1], ["Dev questions right, %", "dev/em", 100], ["Refused, %", "rollouts/refused", 100],
 ];
 const WIDTH = 360;
+const LEFT = 56; // Room for a label such as −0.00554.
 const HEIGHT = 170;
 const POLL_MS = 2000;
 
@@ -87,7 +88,7 @@ function chart(label, lines, runs) {
   const [x0, x1] = [Math.min(...all.map((p) => p.x)), Math.max(...all.map((p) => p.x))];
   let [y0, y1] = [Math.min(...all.map((p) => p.low)), Math.max(...all.map((p) => p.high))];
   if (y1 - y0 < 1e-9) [y0, y1] = [y0 - 0.5, y1 + 0.5];
-  const x = (value) => 44 + ((value - x0) / Math.max(1, x1 - x0)) * (WIDTH - 54);
+  const x = (value) => LEFT + ((value - x0) / Math.max(1, x1 - x0)) * (WIDTH - LEFT - 10);
   const y = (value) => HEIGHT - 24 - ((value - y0) / (y1 - y0)) * (HEIGHT - 36);
   const path = (list) => list.map((p, i) => `${i ? "L" : "M"}${x(p.x).toFixed(1)},${y(p.y).toFixed(1)}`).join("");
   const drawn = lines.flatMap((list, place) => {
@@ -99,9 +100,9 @@ function chart(label, lines, runs) {
     return [band, svg("path", { class: `line ${colour}`, d: path(list) }), svg("circle", { class: `dot ${colour}`, cx: x(end.x), cy: y(end.y), r: 3 })];
   });
   const axes = [
-    svg("line", { class: "axis", x1: 44, x2: WIDTH - 10, y1: HEIGHT - 24, y2: HEIGHT - 24 }), svg("line", { class: "axis", x1: 44, x2: 44, y1: 12, y2: HEIGHT - 24 }),
-    svg("text", { x: 40, y: 18, "text-anchor": "end" }, number(y1)), svg("text", { x: 40, y: HEIGHT - 24, "text-anchor": "end" }, number(y0)),
-    svg("text", { x: 44, y: HEIGHT - 8 }, `step ${x0}`), svg("text", { x: WIDTH - 10, y: HEIGHT - 8, "text-anchor": "end" }, String(x1)),
+    svg("line", { class: "axis", x1: LEFT, x2: WIDTH - 10, y1: HEIGHT - 24, y2: HEIGHT - 24 }), svg("line", { class: "axis", x1: LEFT, x2: LEFT, y1: 12, y2: HEIGHT - 24 }),
+    svg("text", { x: LEFT - 4, y: 18, "text-anchor": "end" }, number(y1)), svg("text", { x: LEFT - 4, y: HEIGHT - 24, "text-anchor": "end" }, number(y0)),
+    svg("text", { x: LEFT, y: HEIGHT - 8 }, `step ${x0}`), svg("text", { x: WIDTH - 10, y: HEIGHT - 8, "text-anchor": "end" }, String(x1)),
   ];
   const values = lines.map((list, place) => (list.length ? `${runs[place].name}: ${number(list[0].y)} to ${number(list[list.length - 1].y)}` : "")).filter(Boolean).join("; ");
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${label}. ${values}` }, ...axes, ...drawn);
