@@ -4,9 +4,13 @@ Every section is a folder of results/. Its tables come from the JSON, its words 
 """
 
 import json
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from sleuth.evaluation.statistics import bootstrap_mean
 
 ROOT = Path(__file__).parents[1]
 HEAD = """# Results
@@ -61,6 +65,7 @@ def learning(folder: Path) -> Iterator[str]:
     yield from table(
         ["run", "questions", "rollouts", "EM of the warm start", "EM", "gain", "gain in valid format"], rows
     )
+    yield from seeds_together(runs)
     for name, run in runs.items():
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
@@ -81,6 +86,30 @@ def learning(folder: Path) -> Iterator[str]:
             if curve := found.get("curve"):
                 rewards = ", ".join(f"{step['reward/total']:.2f}" for step in curve)
                 yield f"{arm}: sampled reward by step {rewards}; {rollouts(found)} rollouts, {measured(found)} of them before the first step.\n"
+
+
+def seeds_together(runs: dict[str, Found]) -> Iterator[str]:
+    """Mean gain of runs that differ in the seed alone; a resampled question brings the values of all its seeds."""
+    groups: dict[tuple[str, str, int], list[Found]] = defaultdict(list)
+    for name, run in runs.items():
+        if "right" in run["arms"]["method"]:
+            method = re.sub(rf"-{run['seed']}(?=-|$)", "", name, count=1)
+            groups[method, run["data"], run["questions"]].append(run)
+    rows = []
+    for (method, _, count), group in groups.items():
+        if len(group) > 1:
+            deltas: dict[str, float] = defaultdict(float)
+            for run in group:
+                for arm, sign in (("method", 1), ("warm-start", -1)):
+                    for question in run["arms"][arm]["right"]:
+                        deltas[question] += sign / len(group)
+            # Questions that no run answered rightly have no entry.
+            mean = bootstrap_mean([*deltas.values(), *[0.0] * (count - len(deltas))]).to_dict()
+            each = ", ".join(gain(run["arms"]["method"]["all"]["em"]["gain"]) for run in group)
+            rows.append([method, ", ".join(str(run["seed"]) for run in group), str(count), gain(mean), each])
+    if rows:
+        yield "Runs that differ in the seed alone, together:\n"
+        yield from table(["run", "seeds", "questions", "mean gain", "gain of each seed"], rows)
 
 
 def measured(arm: dict[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,3 +17,24 @@ def test_gains_are_bold_where_their_interval_leaves_zero_out():
     assert gain({"value": 0.147, "low": 0.08, "high": 0.213}) == "**+14.7 [+8.0, +21.3]**"
     assert gain({"value": -0.025, "low": -0.095, "high": 0.045}) == "−2.5 [−9.5, +4.5]"
     assert gain(None) == "–"
+
+
+def test_seeds_are_paired_question_by_question():
+    def run(seed: int, warm: list[str], trained: list[str]) -> dict[str, Any]:
+        arms = {
+            "warm-start": {"right": warm},
+            "method": {"right": trained, "all": {"em": {"gain": {"value": 0.0, "low": 0.0, "high": 0.0}}}},
+        }
+        return {"seed": seed, "data": "factbook:dev", "questions": 4, "arms": arms}
+
+    seeds_together = runpy.run_path(str(ROOT / "tools" / "results.py"))["seeds_together"]
+    # Gained by both seeds, by one, lost by one, and a question that neither answers.
+    runs = {
+        "m-0-24-steps": run(0, ["c"], ["a", "c"]),
+        "m-1-24-steps": run(1, ["c"], ["a", "b"]),
+        "m-0": run(0, [], ["a"]),
+    }
+    row = list(seeds_together(runs))[3].split(" | ")
+    assert row[:3] == ["| m-24-steps", "0, 1", "4"]
+    assert row[3].startswith("+25.0 [")  # (1 + 0.5 - 0.5 + 0) / 4
+    assert list(seeds_together({"m-0": runs["m-0"]})) == []
