@@ -20,7 +20,7 @@ otherwise, greedy evaluation, 95 % bootstrap intervals over questions, differenc
 by construction (Factbook: no shared gold passages; benchmarks: the published splits) and checked for leaks by id and wording.
 Runs without a commit were recorded before the JSON named it.
 """
-KINDS = ("all", "bridge", "intersection", "compositional", "inference", "comparison", "yesno")
+KINDS = ("all", "bridge", "intersection", "compositional", "inference", "comparison", "yesno", "unanswerable")
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
 

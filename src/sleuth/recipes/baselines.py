@@ -22,7 +22,9 @@ TRAINED = (search_r1.PAPER, search_r1.CPU)
 # Prompted: nothing is learned. Search-R1, §4.1: Qwen2.5-3B-Instruct, top-3 for every retrieval baseline.
 PROMPTED = (
     search_r1.PAPER.sized(model="Qwen/Qwen2.5-3B-Instruct", steps=0, max_steps=1),
-    search_r1.CPU.sized(steps=0, warm_start_examples=0, max_steps=1, max_context=2048),
+    search_r1.CPU.but(reward=search_r1.PAPER.reward).sized(
+        steps=0, warm_start_examples=0, max_steps=1, max_context=2048
+    ),
 )
 Sized = tuple[AgentProtocol, dict[str, Any]]
 """A protocol and the settings of its scale."""

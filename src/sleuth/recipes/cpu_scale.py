@@ -67,8 +67,9 @@ def selected(scale: Scale, **settings: Any) -> Scale:
     )
 
 
-# The first steps use rollouts of the first weights: at the full rate one seed lost half its format.
-SEARCH_GRPO = selected(SEARCH_AGENT, candidates=40, steps=14, lr_warmup=0.2)
+# The first steps use rollouts of the first weights: at the full rate one seed lost half its format. Search-R1 and
+# AutoRefine gained 5.3 and 6.0 points in 9 and 12 steps, 9.7 and 8.5 in 24.
+SEARCH_GRPO = selected(SEARCH_AGENT, candidates=40, steps=24, lr_warmup=0.1)
 GIVEN_GRPO = selected(GIVEN_PASSAGES, candidates=60, steps=30, lr_warmup=0.1, rollout_batch=48)
 
 

@@ -88,6 +88,8 @@ CPU = PAPER.but(
     variant="cpu",
     protocol=short_protocol(script=SCRIPT),
     retriever=BM25(),
+    # With the share valid episodes rose from 98 to 99 %, without it they fell from 99 to 96 %; one seed.
+    reward=AnswerReward(format_share=0.2),
     algorithm=few_steps(ALGORITHM),
     scale=SEARCH_GRPO,
 )
