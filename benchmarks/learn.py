@@ -233,7 +233,7 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
         "update/kl_start",
         "time/step_s",
     )
-    # With the number of questions enough to pair runs of several seeds question by question.
+    # By these the results page pairs runs of several seeds question by question; the others are wrong.
     found["right"] = ["/".join(key) for key, record in own.items() if record.metrics["em"] == 1]
     found["curve"] = [{name: row[name] for name in names if name in row} for row in steps]
     for name in ("selection.json", "samples/headroom.json"):

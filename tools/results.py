@@ -4,7 +4,6 @@ Every section is a folder of results/. Its tables come from the JSON, its words 
 """
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -90,26 +89,27 @@ def learning(folder: Path) -> Iterator[str]:
 
 def seeds_together(runs: dict[str, Found]) -> Iterator[str]:
     """Mean gain of runs that differ in the seed alone; a resampled question brings the values of all its seeds."""
-    groups: dict[tuple[str, str, int], list[Found]] = defaultdict(list)
+    groups: dict[str, list[str]] = defaultdict(list)
     for name, run in runs.items():
         if "right" in run["arms"]["method"]:
-            method = re.sub(rf"-{run['seed']}(?=-|$)", "", name, count=1)
-            groups[method, run["data"], run["questions"]].append(run)
+            recipe = run["recipe"] | {"scale": run["recipe"]["scale"] | {"seed": None}}
+            groups[json.dumps(recipe, sort_keys=True)].append(name)
     rows = []
-    for (method, _, count), group in groups.items():
-        if len(group) > 1:
+    for names in groups.values():
+        if len(names) > 1:
             deltas: dict[str, float] = defaultdict(float)
-            for run in group:
+            for arms in (runs[name]["arms"] for name in names):
                 for arm, sign in (("method", 1), ("warm-start", -1)):
-                    for question in run["arms"][arm]["right"]:
-                        deltas[question] += sign / len(group)
+                    for question in arms[arm]["right"]:
+                        deltas[question] += sign / len(names)
             # Questions that no run answered rightly have no entry.
+            count = runs[names[0]]["questions"]
             mean = bootstrap_mean([*deltas.values(), *[0.0] * (count - len(deltas))]).to_dict()
-            each = ", ".join(gain(run["arms"]["method"]["all"]["em"]["gain"]) for run in group)
-            rows.append([method, ", ".join(str(run["seed"]) for run in group), str(count), gain(mean), each])
+            each = ", ".join(gain(runs[name]["arms"]["method"]["all"]["em"]["gain"]) for name in names)
+            rows.append([", ".join(names), str(count), gain(mean), each])
     if rows:
         yield "Runs that differ in the seed alone, together:\n"
-        yield from table(["run", "seeds", "questions", "mean gain", "gain of each seed"], rows)
+        yield from table(["runs", "questions", "mean gain", "gain of each"], rows)
 
 
 def measured(arm: dict[str, Any]) -> int:

@@ -20,21 +20,22 @@ def test_gains_are_bold_where_their_interval_leaves_zero_out():
 
 
 def test_seeds_are_paired_question_by_question():
-    def run(seed: int, warm: list[str], trained: list[str]) -> dict[str, Any]:
+    def run(seed: int, warm: list[str], trained: list[str], steps: int = 24) -> dict[str, Any]:
         arms = {
             "warm-start": {"right": warm},
             "method": {"right": trained, "all": {"em": {"gain": {"value": 0.0, "low": 0.0, "high": 0.0}}}},
         }
-        return {"seed": seed, "data": "factbook:dev", "questions": 4, "arms": arms}
+        recipe = {"name": "m", "scale": {"seed": seed, "steps": steps}}
+        return {"recipe": recipe, "questions": 4, "arms": arms}
 
     seeds_together = runpy.run_path(str(ROOT / "tools" / "results.py"))["seeds_together"]
     # Gained by both seeds, by one, lost by one, and a question that neither answers.
     runs = {
-        "m-0-24-steps": run(0, ["c"], ["a", "c"]),
-        "m-1-24-steps": run(1, ["c"], ["a", "b"]),
-        "m-0": run(0, [], ["a"]),
+        "m-0": run(0, ["c"], ["a", "c"]),
+        "m-1": run(1, ["c"], ["a", "b"]),
+        "m-0-short": run(0, [], ["a"], steps=9),
     }
     row = list(seeds_together(runs))[3].split(" | ")
-    assert row[:3] == ["| m-24-steps", "0, 1", "4"]
-    assert row[3].startswith("+25.0 [")  # (1 + 0.5 - 0.5 + 0) / 4
+    assert row[:2] == ["| m-0, m-1", "4"]
+    assert row[2].startswith("+25.0 [")  # (1 + 0.5 - 0.5 + 0) / 4
     assert list(seeds_together({"m-0": runs["m-0"]})) == []
