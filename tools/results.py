@@ -9,7 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from sleuth.errors import ConfigError
+from sleuth.evaluation.settings import differing
 from sleuth.evaluation.statistics import bootstrap_mean
+from sleuth.recipe import Recipe
+from sleuth.recipes import load_recipe
 
 ROOT = Path(__file__).parents[1]
 HEAD = """# Results
@@ -19,6 +23,8 @@ otherwise, greedy evaluation, 95 % bootstrap intervals over questions, differenc
 by construction (Factbook: no shared gold passages; benchmarks: the published splits) and checked for leaks by id and wording.
 Runs without a commit were recorded before the JSON named it.
 """
+PER_RUN = ("seed", "model", "warm_start_examples", "eval_data", "eval_questions", "dev_questions")
+"""Settings of the scale that benchmarks/learn.py sets for each run: with these alone changed, a recipe is the named one."""
 KINDS = ("all", "bridge", "intersection", "compositional", "inference", "comparison", "yesno", "unanswerable")
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
@@ -53,6 +59,8 @@ def learning(folder: Path) -> Iterator[str]:
     found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     # An unfinished run holds only its finished arms.
     runs = {name: run for name, run in found.items() if "method" in run["arms"]}
+    yield from side_by_side(runs)
+    yield "All runs, trials of other settings among them:\n"
     rows = []
     for name, run in runs.items():
         before, after = (run["arms"][arm]["all"] for arm in ("warm-start", "method"))
@@ -87,12 +95,51 @@ def learning(folder: Path) -> Iterator[str]:
                 yield f"{arm}: sampled reward by step {rewards}; {rollouts(found)} rollouts, {measured(found)} of them before the first step.\n"
 
 
+def side_by_side(runs: dict[str, Found]) -> Iterator[str]:
+    """Runs of the named recipes with their present settings: what a user gets who repeats them."""
+    names = {"gold_recall": "gold passages shown", "valid_format": "valid format"}
+    rows = []
+    for run in filter(is_present, runs.values()):
+        before, after = (run["arms"][arm]["all"] for arm in ("warm-start", "method"))
+        rows.append(
+            [
+                f"`{run['recipe']['name']}`",
+                str(run["seed"]),
+                f"{before['n']} of `{run['data']}`",
+                str(rollouts(run["arms"]["method"])),
+                interval(before["em"]),
+                gain(after["em"]["gain"]),
+                gain(after["f1"]["gain"], "f1"),
+                *(gain(after[name]["gain"], "valid_format") for name in names),
+            ]
+        )
+    if rows:
+        yield "Methods side by side, with the settings that their recipes have now:\n"
+        head = ["recipe", "seed", "questions", "rollouts", "EM of the warm start", "gain in EM", "in F1"]
+        yield from table([*head, *(f"in {name}" for name in names.values())], rows)
+
+
+def is_present(run: Found) -> bool:
+    """Whether a run had the settings that its recipe has now, but for those of PER_RUN."""
+    now = load_recipe(run["recipe"]["name"]).to_dict()
+    return set(differing(settings(run), now)) <= {f"scale.{name}" for name in PER_RUN}
+
+
+def settings(run: Found) -> Found:
+    """A run's recipe; a setting that is newer than the record has its default."""
+    try:
+        return Recipe.from_dict(run["recipe"]).to_dict()
+    except ConfigError:  # a setting that is no more
+        return dict(run["recipe"])
+
+
 def seeds_together(runs: dict[str, Found]) -> Iterator[str]:
     """Mean gain of runs that differ in the seed alone; a resampled question brings the values of all its seeds."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, run in runs.items():
         if "right" in run["arms"]["method"]:
-            recipe = run["recipe"] | {"scale": run["recipe"]["scale"] | {"seed": None}}
+            recipe = settings(run)
+            recipe["scale"] |= {"seed": None}
             groups[json.dumps(recipe, sort_keys=True)].append(name)
     rows = []
     for names in groups.values():
