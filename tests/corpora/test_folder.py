@@ -92,6 +92,7 @@ def test_every_kind_in_the_order_of_paths(tmp_path: Path):
     (tmp_path / ".git" / "x.txt").write_text("no")
     passages, reports = read(tmp_path, max_words=4)
     assert reports == []
+    assert FolderCorpus(tmp_path).other_types() == {".docx": 1}
     assert passages == [
         Passage("a.md#1", "a.md", "Intro."),
         Passage("a.md#2", "a.md — Pell", "A small village."),

@@ -5,6 +5,7 @@ are left out; symbolic links that lead out of the folder and unreadable files ar
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,11 +51,16 @@ class FolderCorpus(Checked, Corpus):
                     number += 1
                     yield Passage(f"{label}{name}#{number}", title, text)
 
+    def other_types(self) -> Counter[str]:
+        """Number of files that `passages` leaves out because of their type, by lower-case suffix."""
+        files = _walk(self.path, lambda _: None) if self.path.is_dir() else ()
+        return Counter(file.suffix.lower() or "no suffix" for file in files if not is_document(file))
+
     def _files(self, report: Report) -> Iterator[tuple[Path, str]]:
         if self.path.is_file():
             yield self.path, _printable(self.path.name)
             return
-        for file in _walk(self.path, report):
+        for file in filter(is_document, _walk(self.path, report)):
             if problem := _problem(file, self.path.resolve()):
                 report(f"{file}: {problem}")
             else:
@@ -72,7 +78,7 @@ def _problem(file: Path, root: Path) -> str:
 
 
 def _walk(folder: Path, report: Report) -> Iterator[Path]:
-    """Yield documents below a folder; links to folders are not followed, since they may form a circle."""
+    """Yield the files below a folder; links to folders are not followed, since they may form a circle."""
 
     def skip(error: OSError) -> None:
         report(f"{error.filename}: cannot be read: {error.strerror}")
@@ -80,8 +86,13 @@ def _walk(folder: Path, report: Report) -> Iterator[Path]:
     for place, folders, names in os.walk(folder, onerror=skip):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if not name.startswith(".") and Path(name).suffix.lower() in READERS:
+            if not name.startswith("."):
                 yield Path(place, name)
+
+
+def is_document(file: Path) -> bool:
+    """Whether there is a reader for files of this type."""
+    return file.suffix.lower() in READERS
 
 
 def _printable(name: str) -> str:

@@ -141,6 +141,18 @@ def test_unusable_records_are_named_and_strict_stops(tmp_path: Path, capsys: Cap
     assert f"{source}:2: text: missing" in err
 
 
+def test_files_of_other_types_are_counted(tmp_path: Path, capsys: Capture):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("apple")
+    for name in ("b.docx", "c.DOCX", "d.jsonl", "LICENSE", ".hidden"):
+        (folder / name).write_text("x")
+    code, out, err = run(capsys, "index", folder, "-o", tmp_path / "i", "--strict", "--json")
+    assert (code, json.loads(out)["skipped"]) == (0, 0)
+    left_out = ".docx (2), no suffix (1), .jsonl (1)"
+    assert err == f"sleuth: {folder}: 4 files of other types left out: {left_out}\n"
+
+
 def test_old_vectors_are_noticed_after_a_change(index: Path, capsys: Capture):
     (index / "dense").mkdir()
     (index / "dense" / "manifest.json").write_text('{"kind": "sleuth-dense", "format": 1}')

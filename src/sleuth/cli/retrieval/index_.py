@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_SOURCES = ("delete", "delete_file", "compact", "verify")
 SKIPPED_NAMED = 10  # Unusable records that are named one by one.
+OTHER_TYPES = 5  # File types without a reader that are named, the most frequent first.
 Done = tuple["IndexInfo", dict[str, int], str]
 """State of the index, counts for programs, and a line for people."""
 
@@ -92,6 +93,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 def _index(arguments: argparse.Namespace) -> Done:
     from sleuth.corpora import open_corpora
+    from sleuth.corpora.folder import FolderCorpus
     from sleuth.corpora.volume import volume
     from sleuth.corpora.wiki18 import open_wiki18
     from sleuth.retrievers.bm25_index.build import build_index
@@ -105,6 +107,10 @@ def _index(arguments: argparse.Namespace) -> Done:
         needed = forecast(size.num_passages, size.num_bytes)
         what = f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: "
         _warn_of_needs(what, needed.memory, needed.disk, output)
+    for folder in (corpus for corpus in corpora if isinstance(corpus, FolderCorpus)):
+        if others := folder.other_types():
+            named = ", ".join(f"{suffix} ({count})" for suffix, count in others.most_common(OTHER_TYPES))
+            warn(f"{folder.path}: {counted(others.total(), 'file')} of other types left out: {named}")
     skipped = _Skipped(is_strict=arguments.strict)
     passages = chain.from_iterable(corpus.passages(skipped) for corpus in corpora)
     with Meter("passages", size.num_passages if size else 0, silent=arguments.json) as meter:
