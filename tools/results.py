@@ -58,21 +58,23 @@ def learning(folder: Path) -> Iterator[str]:
     """Runs of benchmarks/learn.py: a warm start and what each arm gained on it, by kind of question."""
     found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
     # An unfinished run holds only its finished arms.
-    runs = {name: run for name, run in found.items() if "method" in run["arms"]}
-    yield from side_by_side(runs)
+    runs = {name: run for name, run in found.items() if len(run["arms"]) > 1}
+    methods = {name: run for name, run in runs.items() if "method" in run["arms"]}
+    yield from side_by_side(methods)
     yield "All runs, trials of other settings among them:\n"
     rows = []
     for name, run in runs.items():
-        before, after = (run["arms"][arm]["all"] for arm in ("warm-start", "method"))
-        played = rollouts(run["arms"]["method"])
-        shown = [interval(before["em"]), interval(after["em"]), gain(after["em"]["gain"])]
-        rows.append(
-            [name, str(before["n"]), str(played), *shown, gain(after["valid_format"]["gain"], "valid_format")]
-        )
+        (_, start), *arms = run["arms"].items()
+        for arm, trained in arms:
+            before, after = start["all"], trained["all"]
+            shown = [interval(before["em"]), interval(after["em"]), gain(after["em"]["gain"])]
+            shown.append(gain(after["valid_format"]["gain"], "valid_format"))
+            title = name if arm == "method" else f"{name}: {arm}"
+            rows.append([title, str(before["n"]), str(rollouts(trained)), *shown])
     yield from table(
         ["run", "questions", "rollouts", "EM of the warm start", "EM", "gain", "gain in valid format"], rows
     )
-    yield from seeds_together(runs)
+    yield from seeds_together(methods)
     for name, run in runs.items():
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
