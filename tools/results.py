@@ -64,9 +64,11 @@ def learning(folder: Path) -> Iterator[str]:
     yield "All runs, trials of other settings among them:\n"
     rows = []
     for name, run in runs.items():
-        (_, start), *arms = run["arms"].items()
-        for arm, trained in arms:
-            before, after = start["all"], trained["all"]
+        before = run["arms"]["warm-start"]["all"]
+        for arm, trained in run["arms"].items():
+            if arm == "warm-start":
+                continue
+            after = trained["all"]
             shown = [interval(before["em"]), interval(after["em"]), gain(after["em"]["gain"])]
             shown.append(gain(after["valid_format"]["gain"], "valid_format"))
             title = name if arm == "method" else f"{name}: {arm}"

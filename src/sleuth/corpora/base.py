@@ -1,6 +1,7 @@
 """Corpus: a stream of passages."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,10 @@ class Corpus(ABC):
     @abstractmethod
     def passages(self, report: Report) -> Iterator[Passage]:
         """Yield the passages in a fixed order; unusable records are reported and skipped, ids may repeat."""
+
+    def other_types(self) -> Counter[str]:
+        """Number of files that are left out because of their type, by lower-case suffix; none but in a folder."""
+        return Counter()
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class FolderCorpus(Checked, Corpus):
     def passages(self, report: Report) -> Iterator[Passage]:
         """Yield passages with ids "relative/path#1", "#2" …; DataError if a parser is not installed."""
         label = f"{self.label}/" if self.label else ""
-        for file, name in self._files(report):
+        for file, name in self.files(report):
             try:
                 sections = read_sections(file)
             except MissingParserError:
@@ -52,15 +52,15 @@ class FolderCorpus(Checked, Corpus):
                     yield Passage(f"{label}{name}#{number}", title, text)
 
     def other_types(self) -> Counter[str]:
-        """Number of files that `passages` leaves out because of their type, by lower-case suffix."""
         files = _walk(self.path, lambda _: None) if self.path.is_dir() else ()
-        return Counter(file.suffix.lower() or "no suffix" for file in files if not is_document(file))
+        return Counter(file.suffix.lower() or "no suffix" for file in files if not _is_document(file))
 
-    def _files(self, report: Report) -> Iterator[tuple[Path, str]]:
+    def files(self, report: Report) -> Iterator[tuple[Path, str]]:
+        """Yield each document that can be read, with its path in the folder."""
         if self.path.is_file():
             yield self.path, _printable(self.path.name)
             return
-        for file in filter(is_document, _walk(self.path, report)):
+        for file in filter(_is_document, _walk(self.path, report)):
             if problem := _problem(file, self.path.resolve()):
                 report(f"{file}: {problem}")
             else:
@@ -90,8 +90,7 @@ def _walk(folder: Path, report: Report) -> Iterator[Path]:
                 yield Path(place, name)
 
 
-def is_document(file: Path) -> bool:
-    """Whether there is a reader for files of this type."""
+def _is_document(file: Path) -> bool:
     return file.suffix.lower() in READERS
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sleuth.corpora.base import Corpus
-from sleuth.corpora.folder import FolderCorpus, is_document
+from sleuth.corpora.folder import FolderCorpus
 from sleuth.files import OPENERS
 
 SAMPLE = 4 << 20  # Uncompressed bytes of a file that are read.
@@ -38,7 +38,7 @@ def _files(corpus: Corpus) -> list[Volume | None]:
     try:
         if not isinstance(corpus, FolderCorpus):
             return [_lines(path)]
-        return [_document(file) for file in [path, *path.rglob("*")] if file.is_file() and is_document(file)]
+        return [_document(file) for file, _ in corpus.files(lambda _: None)]
     except (OSError, EOFError, lzma.LZMAError, zlib.error):  # reported when the file is read
         return [None]
 

@@ -1,6 +1,7 @@
 """sleuth index: build, change or verify an index of passages from files, folders or a data set."""
 
 import argparse
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,6 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 def _index(arguments: argparse.Namespace) -> Done:
     from sleuth.corpora import open_corpora
-    from sleuth.corpora.folder import FolderCorpus
     from sleuth.corpora.volume import volume
     from sleuth.corpora.wiki18 import open_wiki18
     from sleuth.retrievers.bm25_index.build import build_index
@@ -107,10 +107,9 @@ def _index(arguments: argparse.Namespace) -> Done:
         needed = forecast(size.num_passages, size.num_bytes)
         what = f"about {counted(size.num_passages, 'passage')} in {_shown(size.num_bytes)}: "
         _warn_of_needs(what, needed.memory, needed.disk, output)
-    for folder in (corpus for corpus in corpora if isinstance(corpus, FolderCorpus)):
-        if others := folder.other_types():
-            named = ", ".join(f"{suffix} ({count})" for suffix, count in others.most_common(OTHER_TYPES))
-            warn(f"{folder.path}: {counted(others.total(), 'file')} of other types left out: {named}")
+    if others := sum((corpus.other_types() for corpus in corpora), Counter[str]()):
+        named = ", ".join(f"{suffix} ({count})" for suffix, count in others.most_common(OTHER_TYPES))
+        warn(f"{counted(others.total(), 'file')} of other types left out: {named}")
     skipped = _Skipped(is_strict=arguments.strict)
     passages = chain.from_iterable(corpus.passages(skipped) for corpus in corpora)
     with Meter("passages", size.num_passages if size else 0, silent=arguments.json) as meter:
