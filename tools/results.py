@@ -54,11 +54,15 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)] + [""]
 
 
-def learning(folder: Path) -> Iterator[str]:
-    """Runs of benchmarks/learn.py: a warm start and what each arm gained on it, by kind of question."""
+def learning_runs(folder: Path) -> dict[str, Found]:
+    """Runs of benchmarks/learn.py by name: a warm start and at least one trained arm, since an unfinished run may lack one."""
     found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    # An unfinished run holds only its finished arms.
-    runs = {name: run for name, run in found.items() if len(run["arms"]) > 1}
+    return {name: run for name, run in found.items() if len(run["arms"]) > 1}
+
+
+def learning(folder: Path) -> Iterator[str]:
+    """Table rows: the gain of each run's arms over its warm start."""
+    runs = learning_runs(folder)
     methods = {name: run for name, run in runs.items() if "method" in run["arms"]}
     yield from side_by_side(methods)
     yield "All runs, trials of other settings among them:\n"
@@ -77,7 +81,11 @@ def learning(folder: Path) -> Iterator[str]:
         ["run", "questions", "rollouts", "EM of the warm start", "EM", "gain", "gain in valid format"], rows
     )
     yield from seeds_together(methods)
-    for name, run in runs.items():
+
+
+def learning_by_kind(folder: Path) -> Iterator[str]:
+    """The runs one by one: command, EM by kind of question and sampled rewards."""
+    for name, run in learning_runs(folder).items():
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
         yield f"### {name}: {run['recipe']['name']}, seed {run['seed']}\n"
@@ -234,7 +242,7 @@ def studies(folder: Path) -> Iterator[str]:
     for path in sorted(folder.glob("*/*.json")):
         study = json.loads(path.read_text())
         settings = " ".join(f"--set {one}" for one in study["settings"])
-        yield f"### {study['source']}: {study['title']}\n"
+        yield f"### {study['source'] or study['study']}: {study['title']}\n"
         yield f"`sleuth study {study['study']} --scale {study['scale']} {settings}`, seeds {study['seeds']}\n"
         levels = sorted({f["noise"] for row in study["rows"] for f in row["figures"]})
         yield from (
@@ -275,18 +283,20 @@ SECTIONS: list[tuple[str, str, Callable[[Path], Iterator[str]]]] = [
     ("guards", "A run that collapses", guards),
     ("robustness", "How robust the demo's model is", robustness),
     ("studies", "Studies", studies),
+    ("learn", "Training runs one by one", learning_by_kind),
 ]
 
 
 def page() -> str:
     """The whole page."""
-    lines = [HEAD]
+    lines, noted = [HEAD], set[Path]()
     for name, title, tables in SECTIONS:
         folder = ROOT / "results" / name
         if folder.is_dir():
             note = folder / "note.md"
             lines += [f"## {title}\n", *tables(folder)]
-            lines += [note.read_text().strip() + "\n"] if note.exists() else []
+            lines += [note.read_text().strip() + "\n"] if note.exists() and note not in noted else []
+            noted.add(note)
     return "\n".join(lines).rstrip() + "\n"
 
 
