@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from sleuth.algorithms.base import TokenBatch
 from sleuth.algorithms.pairwise import sigmoid, signals_of
 from sleuth.recipes.evo_rag.dpo import DPO
-from sleuth.types import Question, Segment, Signal, Trajectory
+from sleuth.types import Action, Question, Segment, Signal, Trajectory
 
 
-def turn(length: int) -> Trajectory:
+def turn(length: int, kind: str = "search") -> Trajectory:
     segments = (Segment("prompt", "", (1, 2)), Segment("policy", "", tuple(range(length))))
-    return Trajectory(Question("q", "?", ()), segments)
+    return Trajectory(Question("q", "?", ()), segments, (Action(kind, "", 1),))
 
 
 PAIR = [(turn(2), turn(3))]
@@ -43,6 +43,13 @@ def test_signals_mark_the_sides():
     weighed, _ = DPO().weigh(signals, [-2.0, -5.0], None)
     assert [s.weights[0] for s in weighed] == pytest.approx([0.0425557, -0.0425557], abs=1e-7)
     assert DPO().normaliser(weighed) == 1.0
+
+
+def test_figures_count_answers_preferred_to_searches_and_the_reverse():
+    kinds = [("answer", "search"), ("answer", "search"), ("search", "answer"), ("search", "search")]
+    signals = signals_of([(turn(2, chosen), turn(3, rejected)) for chosen, rejected in kinds])
+    _, figures = DPO().weigh(signals, [-2.0, -5.0] * 4, None)
+    assert (figures["answer_over_search"], figures["search_over_answer"]) == (0.5, 0.25)
 
 
 def test_batches_hold_whole_pairs_in_shuffled_order():

@@ -6,6 +6,7 @@ or with a reference policy. log π(x) sums over the tokens of the action that th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -62,3 +63,18 @@ class DPO(PairwiseDPO):
             ranked = companion.rank(ranked)  # type: ignore[attr-defined]
         pairs = [pair for each in ranked if (pair := best_pair(each, self.margin)) is not None]
         return signals_of([(pair.chosen, pair.rejected) for pair in pairs])
+
+    def weigh(
+        self, signals: Sequence[Signal], logprobs: Sequence[float], ref_logprobs: Sequence[float] | None
+    ) -> tuple[list[Signal], dict[str, float]]:
+        """Weights and figures of PairwiseDPO, and the shares of pairs that prefer an answer to a search, or the reverse.
+
+        Where the two shares differ much, the policy learns to search less or more, whatever is searched for.
+        """
+        weighed, figures = super().weigh(signals, logprobs, ref_logprobs)
+        kinds = ["".join(action.kind for action in signal.trajectory.actions) for signal in signals]
+        pairs = list(zip(kinds[::2], kinds[1::2], strict=True))
+        return weighed, figures | {
+            "answer_over_search": fmean(pair == ("answer", "search") for pair in pairs),
+            "search_over_answer": fmean(pair == ("search", "answer") for pair in pairs),
+        }
