@@ -3,8 +3,7 @@
 L = −log σ(β h), h = log π(x⁺)/π_ref(x⁺) − log π(x⁻)/π_ref(x⁻) (Rafailov et al. 2023, eq. 7).
 log π(x) sums over the tokens that the model wrote; context carries no loss. The gradient is
 −β σ(−β h) [∇ log π(x⁺) − ∇ log π(x⁻)]: a weight on each token. So pairs go through the same
-update as every other method, in any micro-batches. With `nll_weight` α the loss gains −α log π(x⁺) / |x⁺|
-(Pang et al. 2024, "Iterative Reasoning Preference Optimization", eq. 1).
+update as every other method, in any micro-batches.
 """
 
 import math
@@ -15,7 +14,7 @@ from functools import partial
 from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm, Companion, Groups
-from sleuth.checked import NonNegativeFloat, Positive, PositiveFloat
+from sleuth.checked import Positive, PositiveFloat
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
 from sleuth.rollouts.demonstrate import is_complete, scripted
@@ -34,9 +33,6 @@ class PairwiseDPO(Algorithm):
     """True: without a reference policy, log π takes the place of log π / π_ref."""
     update_pairs: Positive = 64
     """Pairs per optimiser step."""
-    nll_weight: NonNegativeFloat = 0.0
-    """α, weight of the chosen side's mean negative log-likelihood. The difference h also grows when both sides
-    become less likely, the rejected one more so; this term prevents that."""
 
     num_updates = 1
 
@@ -65,19 +61,15 @@ class PairwiseDPO(Algorithm):
     def weigh(
         self, signals: Sequence[Signal], logprobs: Sequence[float], ref_logprobs: Sequence[float] | None
     ) -> tuple[list[Signal], dict[str, float]]:
-        """Weights ± β σ(−β h) of each pair, and the loss, accuracy and margin before the update.
-
-        The chosen side's tokens weigh α / |x⁺| more; the loss in the figures is DPO's alone.
-        """
+        """Weights ± β σ(−β h) of each pair, and the loss, accuracy and margin before the update."""
         references = ref_logprobs or [0.0] * len(logprobs)
         ratios = [own - reference for own, reference in zip(logprobs, references, strict=True)]
         logits = [self.beta * (x - y) for x, y in zip(ratios[::2], ratios[1::2], strict=True)]
-        weighed = []
-        for logit, chosen, rejected in zip(logits, signals[::2], signals[1::2], strict=True):
-            step = self.beta * sigmoid(-logit)
-            nll = self.nll_weight / len(chosen.weights)
-            weighed.append(replace(chosen, weights=tuple((step + nll) * w for w in chosen.weights)))
-            weighed.append(replace(rejected, weights=tuple(step * w for w in rejected.weights)))
+        weighed = [
+            replace(signal, weights=tuple(self.beta * sigmoid(-logit) * w for w in signal.weights))
+            for logit, pair in zip(logits, zip(signals[::2], signals[1::2], strict=True), strict=True)
+            for signal in pair
+        ]
         figures = {
             "loss": fmean(-log_sigmoid(logit) for logit in logits),
             "pairs": float(len(logits)),

@@ -66,8 +66,8 @@ def test_batches_hold_whole_pairs_in_shuffled_order():
     assert DPO(update_pairs=3).batches(signals, seed=1) == batches
 
 
-@pytest.mark.parametrize(("with_reference", "nll_weight"), [(True, 0.0), (False, 0.0), (True, 0.3)])
-def test_weighted_tokens_have_the_gradient_of_the_mean_loss(with_reference: bool, nll_weight: float):
+@pytest.mark.parametrize("with_reference", [True, False])
+def test_weighted_tokens_have_the_gradient_of_the_mean_loss(with_reference: bool):
     torch.manual_seed(0)
     lengths = [2, 4, 3, 1]
     mask = torch.arange(4)[None] < torch.tensor(lengths)[:, None]
@@ -79,10 +79,9 @@ def test_weighted_tokens_have_the_gradient_of_the_mean_loss(with_reference: bool
 
     ratios = (sums(direct) - sums(reference)).reshape(2, 2)
     logits = 0.7 * (ratios[:, 0] - ratios[:, 1])
-    nll = -sums(direct)[::2] / torch.tensor([2.0, 3.0])  # per token of x⁺
-    (-torch.nn.functional.logsigmoid(logits) + nll_weight * nll).mean().backward()
+    (-torch.nn.functional.logsigmoid(logits)).mean().backward()
 
-    algorithm = DPO(beta=0.7, nll_weight=nll_weight)
+    algorithm = DPO(beta=0.7)
     signals = signals_of([(turn(2), turn(4)), (turn(3), turn(1))])
     refs = sums(reference).tolist() if with_reference else None
     weighed, _ = algorithm.weigh(signals, sums(direct).tolist(), refs)
