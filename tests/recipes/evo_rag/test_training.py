@@ -114,6 +114,7 @@ def test_two_stages_of_cycles(tmp_path: Path):
     assert {row["phase"] for row in found} == {"stage_1", "stage_2"}
     for row in found:
         assert row["update/pairs"] > 0
+        assert 0 <= row["update/answer_over_search"] + row["update/search_over_answer"] <= 1
         assert row["preference/pairs"] > 0
         assert 0 <= row["preference/accuracy"] <= 1
         assert 0 <= row["dev/em"] <= 1
