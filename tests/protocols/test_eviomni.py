@@ -57,7 +57,7 @@ def test_grammar(text: str, fault: str):
 def test_a_demonstration_obeys_the_grammar():
     text = PROTOCOL.demonstrate(QUESTION, SHOWN)
     assert text == (
-        "<reason>Doc 2 is useful. France: Its capital is Paris.</reason>"
+        "<reason>France: Its capital is Paris. (Doc 2)</reason>"
         "<extract>France: Its capital is Paris.</extract><answer>Paris</answer>"
     )
     assert EXTRACTOR.demonstrate(QUESTION, SHOWN) == text.removesuffix("<answer>Paris</answer>")

@@ -78,9 +78,12 @@ class EviOmni(TaggedSections):
         )
 
     def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:
-        """Each useful passage with its quotation, and the quotations alone."""
+        """Each quotation with the number of its passage, and the quotations alone.
+
+        The number comes last: a small model that begins with one guesses it, and cannot take it back.
+        """
         return {
-            "reason": " ".join(f"Doc {number} is useful. {quote}" for number, quote in quotes),
+            "reason": " ".join(f"{quote} (Doc {number})" for number, quote in quotes),
             "extract": " ".join(quote for _, quote in quotes),
         }
 
