@@ -221,7 +221,8 @@ class Experiment:
         length = None
         if shown:
             prompt = fmean(len(one.segments[0].tokens) for one in shown)
-            length = Length(prompt, fmean(len(one.tokens) for one in shown) - prompt)
+            rest = fmean(len(one.tokens) for one in shown) - prompt
+            length = Length(prompt, rest, turns=fmean(len(one.actions) for one in shown))
         work = forecast(recipe.scale, recipe.algorithm, measure(outline), length)
         memory = check_memory(recipe.scale, recipe.algorithm, outline, round(length.prompt) if length else 0)
         return f"{work.line()}, and {memory}"

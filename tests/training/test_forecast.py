@@ -28,7 +28,7 @@ def test_by_hand() -> None:
 
 
 def test_the_likely_work_shares_prompts() -> None:
-    got = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1e6), Length(30, 50)).likely
+    got = forecast(plan(), GRPO(group_size=4, beta=0.0), Learner(1000, 1e6), Length(30, 50, 2)).likely
     assert got.rollouts == 10 * 2 * (30 + 4 * 50)
     assert got.updates == got.rollouts + 5 * 2 * 80
     assert got.hours == pytest.approx((2 * 4600 + 6 * 5400) * 1000 / 0.5e6 / 3600)
@@ -38,6 +38,11 @@ def test_branches_are_counted() -> None:
     # In each of two stages a trunk and, at its three turns, three forks.
     got = forecast(plan(), DPO(group_size=4), Learner(1000, 1e6))
     assert got.most.rollouts == 10 * 2 * (2 * (1 + 3 * 3)) * 300
+
+
+def test_the_likely_branches_are_those_of_a_demonstration() -> None:
+    likely = forecast(plan(max_steps=20), DPO(group_size=4), Learner(1000, 1e6), Length(30, 50, 2)).likely
+    assert likely.rollouts == 10 * 2 * (30 + 2 * (1 + 3 * 2) * 50)
 
 
 def test_a_reference_costs_a_pass() -> None:

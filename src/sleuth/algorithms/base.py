@@ -98,8 +98,8 @@ class Algorithm(Checked, ABC):
         """Whether `weigh` needs the current log-probabilities before each update."""
         return False
 
-    def rollouts_per_question(self, max_steps: int) -> int:
-        """Episodes that one question of a batch can cost, for forecasts; `max_steps` turns each."""
+    def rollouts_per_question(self, turns: float) -> float:
+        """Episodes that one question of a batch costs, for forecasts, if an episode has `turns` turns."""
         return self.group_size
 
     def check(self, scale: Scale) -> None:

@@ -170,7 +170,7 @@ def training_tokens(recipe: Recipe) -> Tokens:
     """Most tokens that training reads and writes, dev questions included: by the recipe's limits."""
     scale, algorithm = recipe.scale, recipe.algorithm
     samples = algorithm.rollouts_per_question(scale.max_steps)
-    rollouts = scale.steps * scale.batch * samples * _longest(recipe)
+    rollouts = round(scale.steps * scale.batch * samples * _longest(recipe))
     warm_start = scale.warm_start_examples * scale.warm_start_epochs * _longest(recipe)
     updates = scale.steps or -(-scale.warm_start_examples // scale.warm_start_batch) * scale.warm_start_epochs
     dev = scale.dev_questions * -(-updates // scale.dev_every) * _longest(recipe)

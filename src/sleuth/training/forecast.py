@@ -1,6 +1,6 @@
 """Forecast of a run's work and time, likely and at most, logged before it starts; its memory is in `memory.py`.
 
-Likely: every episode is as long as a demonstration, and the samples of a question share its prompt. At
+Likely: every episode has the length and turns of a demonstration, and the samples of a question share its prompt. At
 most: the recipe's own limits. The speed is measured on this machine by a matrix product.
 """
 
@@ -27,12 +27,13 @@ EFFICIENCY = 0.5
 
 
 class Length(NamedTuple):
-    """Tokens of an episode."""
+    """Tokens and turns of an episode."""
 
     prompt: float
     """Computed once for all samples of a question."""
     rest: float
     """All tokens after the prompt."""
+    turns: float
 
 
 class Learner(NamedTuple):
@@ -96,16 +97,16 @@ def forecast(plan: Scale, algorithm: Algorithm, learner: Learner, length: Length
     longest = min(plan.max_context, (plan.max_steps + 1) * turn)
     # A token takes two operations for each weight forward, and four more backward.
     speed = max(1.0, EFFICIENCY * learner.flops_per_s) / learner.parameters
-    most = _work(plan, algorithm, Length(0, longest), speed)
+    most = _work(plan, algorithm, Length(0, longest, plan.max_steps), speed)
     likely = _work(plan, algorithm, length, speed) if length else None
     return Forecast(most, likely)
 
 
 def _work(plan: Scale, algorithm: Algorithm, length: Length, speed: float) -> Work:
     """Work of a whole run; `speed` is in operations per second and weight."""
-    samples = algorithm.rollouts_per_question(plan.max_steps)
+    samples = algorithm.rollouts_per_question(length.turns)
     rollouts = round(plan.steps * plan.batch * (length.prompt + samples * length.rest))
-    warm_start = round(plan.warm_start_examples * plan.warm_start_epochs * sum(length))
+    warm_start = round(plan.warm_start_examples * plan.warm_start_epochs * (length.prompt + length.rest))
     updates = warm_start + rollouts * algorithm.num_updates
     passes = 2 * rollouts + 6 * updates + (2 * rollouts if algorithm.needs_reference else 0)
     return Work(rollouts, updates, passes / speed / 3600)

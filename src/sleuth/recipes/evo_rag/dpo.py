@@ -39,9 +39,9 @@ class DPO(PairwiseDPO):
     head_lr: NonNegativeFloat = 1e-3
     """Learning rate of the preference model's heads."""
 
-    def rollouts_per_question(self, max_steps: int) -> int:
+    def rollouts_per_question(self, turns: float) -> float:
         """A trunk and, at each of its turns, N − 1 forks; in both stages."""
-        return 2 * (1 + (self.group_size - 1) * max_steps)
+        return 2 * (1 + (self.group_size - 1) * turns)
 
     def companion(self, policy: Any, scale: Scale) -> Companion | None:
         """The preference model of §3.3."""
