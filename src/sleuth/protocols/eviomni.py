@@ -80,7 +80,7 @@ class EviOmni(TaggedSections):
     def bodies(self, gold: Sequence[int], quotes: Sequence[Quote]) -> dict[str, str]:
         """Each quotation with the number of its passage, and the quotations alone.
 
-        The number comes last: a small model that begins with one guesses it, and cannot take it back.
+        The number comes last, since nothing that follows should depend on it: SmolLM2-135M only guesses it.
         """
         return {
             "reason": " ".join(f"{quote} (Doc {number})" for number, quote in quotes),

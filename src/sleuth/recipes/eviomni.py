@@ -4,13 +4,12 @@ Zhao et al. 2025, "Learning to Extract Rational Evidence via Reinforcement Learn
 Settings: §4.1. Ablations, baselines and the reader: eviomni_variants.
 """
 
-from dataclasses import replace
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.protocols.eviomni import EviOmni
 from sleuth.recipe import Recipe
-from sleuth.recipes.cpu_scale import GIVEN_PASSAGES
+from sleuth.recipes.cpu_scale import FRESH_GIVEN_GRPO, few_steps
 from sleuth.retrievers.dense import Dense
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.rewards.eviomni import EviOmniReward
@@ -77,6 +76,6 @@ CPU = PAPER.but(
     protocol=EviOmni(instruction=CPU_INSTRUCTION, quote_words=16),
     retriever=GivenParagraphs(),
     reward=EviOmniReward(instruction=CPU_INSTRUCTION, probe_tokens=16),
-    algorithm=replace(ALGORITHM, beta=0.0),  # its reference would have to be computed for every rollout
-    scale=GIVEN_PASSAGES,
+    algorithm=few_steps(ALGORITHM),
+    scale=FRESH_GIVEN_GRPO,
 )
