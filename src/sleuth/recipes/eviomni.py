@@ -4,7 +4,6 @@ Zhao et al. 2025, "Learning to Extract Rational Evidence via Reinforcement Learn
 Settings: §4.1. Ablations, baselines and the reader: eviomni_variants.
 """
 
-
 from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.protocols.eviomni import EviOmni
