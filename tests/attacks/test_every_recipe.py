@@ -176,12 +176,14 @@ def test_permuting_a_group_permutes_its_advantages(name: str):
     recipe = offline(name)
     answers = ["Ann Bell", "Zoe Hill", "Ann", "ann bell", "Bell tower"]
     group = [play(recipe, turns_of(recipe.protocol, answer), (GOLD, OTHER)) for answer in answers]
-    group = [replace(t.scored(score(recipe, t)), sample=i) for i, t in enumerate(group)]
+    # Totals are given: a reward of an answer generated from the evidence alone pays all five alike here.
+    values = (0.1, 2.0, -1.0, 0.5, 1.9)
+    scores = [replace(score(recipe, t), total=value) for t, value in zip(group, values, strict=True)]
+    group = [replace(t.scored(s), sample=i) for i, (t, s) in enumerate(zip(group, scores, strict=True))]
     order = random.Random(name).sample(range(len(group)), len(group))
     algorithm = recipe.algorithm
     if isinstance(algorithm, DPO):
         last = max(i for i, _ in group[0].policy_segments())
-        values = (0.1, 2.0, -1.0, 0.5, 1.9)
         siblings = [Candidate(turn_of(t, last), value) for t, value in zip(group, values, strict=True)]
         pair = best_pair([siblings[i] for i in order], algorithm.margin)
         assert pair == best_pair(siblings, algorithm.margin)
