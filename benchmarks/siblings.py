@@ -1,4 +1,4 @@
-"""What EVO-RAG's pairs teach: siblings at the states that a model visits, compared by the returns of several rewards.
+"""Preferences of EVO-RAG: siblings at the states that a model visits, compared by the returns of several rewards.
 
 At every state of one episode a training question, N siblings act and play to their end (T 0.8). Half of them, drawn
 again and again, give the state's best pair as in training; the others are fresh branches, often of the same actions.
