@@ -7,7 +7,7 @@ a silent endpoint must invalidate the samples it should have judged, not end the
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from sleuth.errors import EngineError, JudgeError
 
@@ -16,6 +16,9 @@ Verdict = TypeVar("Verdict", float, bool)
 
 class Judge(ABC):
     """Judges (premise, hypothesis) pairs."""
+
+    claim: ClassVar[str] = "{gold} is the answer to '{question}'"
+    """How to claim that an answer is right; {gold} and {question} are replaced."""
 
     def open(self) -> None:  # noqa: B027 (many judges have nothing to load)
         """Load the model now, which the first verdict does otherwise. Raises JudgeError if that fails."""

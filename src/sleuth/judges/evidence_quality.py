@@ -11,7 +11,6 @@ from sleuth.judges.base import Judge, entailments
 from sleuth.text import fill
 from sleuth.types import Trajectory
 
-CLAIM = "{gold} is the answer to '{question}'"
 NOTES = ("summary", "evidence", "evaluate", "refine", "extract")
 """Tags of all methods' notes."""
 REASONING = ("think", "reason", "analysis")
@@ -29,7 +28,7 @@ class Evidence(NamedTuple):
 def evidence_quality(judge: Judge, asked: Sequence[Evidence]) -> list[float | str]:
     """P(entailment) of the best gold, or the reason why there is none; 0.0 for a blank text, without asking."""
     pairs = [
-        [(e.text, fill(CLAIM, gold=gold, question=e.question)) for gold in e.golds if e.text.strip()]
+        [(e.text, fill(judge.claim, gold=gold, question=e.question)) for gold in e.golds if e.text.strip()]
         for e in asked
     ]
     verdicts = iter(entailments(judge, [pair for own in pairs for pair in own], "the evidence"))

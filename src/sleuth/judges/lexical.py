@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sleuth.judges.base import Judge
 
@@ -21,6 +22,9 @@ _IGNORED = _NEGATIONS | set(_FUNCTION_WORDS.split())
 @dataclass(frozen=True)
 class LexicalJudge(Judge):
     """Share of the claim's content words that the text contains; halved if only one side is negated."""
+
+    claim: ClassVar[str] = "{gold}"
+    """The answer alone: a text that repeats the question would hold most words of a longer claim."""
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
         """Values in [0, 1]; 0 for a claim without content words. Every pair has a verdict."""

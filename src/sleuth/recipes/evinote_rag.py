@@ -27,9 +27,10 @@ _NOTES = (
     "nothing useful was found. "
 )
 
-# Wording of demonstrations: both marks in every note, each on a line of its own.
+# Wording of demonstrations: both marks in every note, each on a line of its own. No negation, for which the lexical
+# judge would halve every complete note.
 SCRIPT = Script(
-    found="* Doc {number}: {quote}", missing="\n- Still missing: {need}.", enough="\n- Nothing is uncertain."
+    found="* Doc {number}: {quote}", missing="\n- Still missing: {need}.", enough="\n- All of it is certain."
 )
 
 

@@ -14,7 +14,7 @@ from sleuth.checked import Fraction, NonEmpty, NonNegative, NonNegativeFloat
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
 from sleuth.judges.base import Judge, entailments
-from sleuth.judges.evidence_quality import CLAIM, best
+from sleuth.judges.evidence_quality import best
 from sleuth.metrics.answers import exact_match, golds_of, rules_for
 from sleuth.rewards.base import Known, Reward
 from sleuth.text import fill
@@ -46,8 +46,8 @@ class EviNoteReward(Reward):
     """Probability in [0, 1] that a wrong answer is paid `partial` (SR; the paper's 1/3)."""
     note: NonEmpty = "summary"
     """Tag of the notes."""
-    claim: str = CLAIM
-    """Hypothesis; {gold} and {question} are replaced."""
+    claim: str = ""
+    """Hypothesis; {gold} and {question} are replaced; "" = that of the judge."""
     golds: Literal["best", "first"] = "best"
     """Which accepted answers are claimed: all, the best counts, or the first (released code)."""
     blank_above: NonNegative = 0
@@ -58,7 +58,7 @@ class EviNoteReward(Reward):
     """Known R_EQR; only `given` sets it, for one transcript."""
 
     def cross_check(self) -> None:
-        if "{gold}" not in self.claim:
+        if self.claim and "{gold}" not in self.claim:
             raise ConfigError(f"evinotereward.claim must hold {{gold}}, not {self.claim!r}")
         rules_for(self.rule)
 
@@ -151,7 +151,8 @@ class EviNoteReward(Reward):
         notes = trajectory.bodies(self.note)
         note = notes[-1].strip() if notes else "None"
         golds = golds_of(trajectory.question)[: 1 if self.golds == "first" else None]
-        claims = [fill(self.claim, gold=gold, question=trajectory.question.text) for gold in golds]
+        asked = self.claim or (self.judge or Judge).claim
+        claims = [fill(asked, gold=gold, question=trajectory.question.text) for gold in golds]
         return [(self._blanked(note), self._blanked(claim)) for claim in claims]
 
     def _blanked(self, text: str) -> str:
