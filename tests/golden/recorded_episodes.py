@@ -1,8 +1,8 @@
 """A noisy scripted policy over a small world, and a digest of every episode it plays.
 
-The digests in recorded_episodes.json were written before episodes became coroutines, those of EviNote-RAG and of
-EviOmni's CoT again when their prompts changed. They hold tokens,
-authors, masks, actions, fields, endings and rewards, so any change of what an episode is shows here.
+The digests in recorded_episodes.json were written before episodes became coroutines. Those of EviNote-RAG and of
+EviOmni's CoT were written again when their prompts changed, that of evinote-rag/ne when the lexical judge's claim did.
+They hold tokens, authors, masks, actions, fields, endings and rewards, so any change of what an episode is shows here.
 """
 
 import hashlib

@@ -185,7 +185,7 @@ def test_evinote_s_base_differs_in_protocol_and_reward_only(scale: str):
         episodes = [read_transcript(base.protocol, question, turns) for turns in (rows, [("model", "?")])]
         scores = replace(base.reward, judge=LexicalJudge()).score(episodes)  # type: ignore[type-var,attr-defined]
         assert [s.total for s in scores] == [s.total for s in AnswerReward().score(episodes)]
-        assert scores[0].parts["entailment"] == (1.0 if gold == "Ann" else 2 / 3)
+        assert scores[0].parts["entailment"] == (1.0 if gold == "Ann" else 0.0)
 
 
 @pytest.mark.parametrize("name", ["base", "ns", "ne", "fs", "fs-sr", "fs-eqr", "sen"])

@@ -8,6 +8,7 @@ import pytest
 
 from sleuth.errors import ConfigError, JudgeError
 from sleuth.judges.base import Judge
+from sleuth.judges.lexical import LexicalJudge
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rewards.base import Known
 from sleuth.rewards.evinote import CODE_CLAIM, EviNoteReward
@@ -121,6 +122,16 @@ def test_the_best_gold_counts_and_only_the_last_note_is_judged():
     assert score(EviNoteReward(judge=judge), trajectory).total == pytest.approx(1.7)
     assert score(EviNoteReward(judge=judge, golds="first"), trajectory).total == pytest.approx(1.2)
     assert EviNoteReward().pairs(trajectory)[0] == ("Rocky won.", "Rocky is the answer to 'Who won?'")
+
+
+def test_a_note_that_repeats_the_question_earns_nothing_from_a_judge_of_words():
+    question = Question("q", "What is the internet country code of Tunisia?", (".tn",))
+    reward = EviNoteReward(judge=LexicalJudge())
+    repeated = "* The prefix is TS.\n- Still missing: the internet country code of Tunisia."
+    found = "* Internet country code: .tn.\n- All of it is certain."
+    early, late = (score(reward, episode(note, "Tunisia", question=question)) for note in (repeated, found))
+    assert (early.parts["entailment"], early.total) == (0.0, 0.1)
+    assert (late.parts["entailment"], late.total) == (1.0, 1.1)
 
 
 def test_the_claim_is_filled_in_one_pass():
