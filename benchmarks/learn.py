@@ -227,6 +227,7 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
     steps = [row for row in read_lines(folder / "metrics.jsonl") if "reward/total" in row]
     names = (
         "reward/total",
+        "rollouts/right",
         "reward/zero_variance",
         "rollouts/played",
         "update/entropy",

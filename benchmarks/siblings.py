@@ -28,8 +28,8 @@ from sleuth.recipes import load_recipe
 from sleuth.recipes.evo_rag.siblings import Candidate, best_pair, branch, candidates_of
 from sleuth.rewards.base import Reward, score_all
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
+from sleuth.training.figures import is_right
 from sleuth.training.questions.order import shuffled
-from sleuth.training.questions.pool import is_right
 from sleuth.types import Trajectory
 
 DATA = "factbook:train/bridge,intersection"

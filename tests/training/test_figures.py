@@ -13,10 +13,16 @@ QUESTION = Question("q", "?", ("a",))
 
 
 def episode(
-    length: int, total: float | None, *, searches: int = 0, stop: str = "eos", **fields: Any
+    length: int,
+    total: float | None,
+    *,
+    searches: int = 0,
+    stop: str = "eos",
+    answer: str = "y",
+    **fields: Any,
 ) -> Trajectory:
     segments = Segment("prompt", "p", (1, 2)), Segment("policy", "", tuple(range(length)), stop=stop)
-    actions = (Action("search", "x", 0),) * searches + (Action("answer", "y", 0),)
+    actions = (Action("search", "x", 0),) * searches + (Action("answer", answer, 0),)
     if total is not None:
         fields["score"] = Score(total, {"half": total / 2}, "" if math.isfinite(total) else "NaN")
     return Trajectory(QUESTION, segments, actions, ending="answered", **fields)
@@ -24,13 +30,14 @@ def episode(
 
 def test_rollout_figures_by_hand() -> None:
     groups = [
-        [episode(2, 1.0, searches=1), episode(4, 0.0, malformed="bad", stop="length")],
+        [episode(2, 1.0, searches=1, answer="A"), episode(4, 0.0, malformed="bad", stop="length")],
         [episode(9, None, fault="retriever down"), episode(6, math.nan, searches=2)],
     ]
     assert rollout_figures(groups) == {
         "rollouts/episodes": 4,
         "rollouts/faults": 1,
         "rollouts/invalid": 1,
+        "rollouts/right": pytest.approx(1 / 3),
         "rollouts/valid_format": pytest.approx(2 / 3),
         "rollouts/answered": 1,
         "rollouts/refused": 0,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sleuth.training.guards import WINDOW, fault
+from sleuth.training.guards import WINDOW, fall_of_right, fault
 
 SOUND = {
     "update/kl_start": 0.02,
@@ -33,6 +33,22 @@ def test_each_sign_of_a_collapse_is_named(name: str, value: float):
     rows = [SOUND] * WINDOW + [SOUND | {name: value}] * WINDOW
     assert name in fault(rows)
     assert fault(rows[: 2 * WINDOW - 1]) == ""
+
+
+def test_right_answers_that_fall_while_the_reward_holds_are_named():
+    """The figures of results/learn/evinote-rag-cpu-1-question-words.metrics.jsonl, whose judge was pleased by the question."""
+    right = (0.50, 0.40, 0.59, 0.33, 0.11, 0.00, 0.11, 0.19, 0.10)
+    reward = (0.68, 0.62, 0.83, 0.71, 0.75, 0.59, 0.74, 0.82, 0.77)
+    rows = [
+        SOUND | {"rollouts/right": r, "reward/total": t, "rollouts/valid_format": 0.97}
+        for r, t in zip(right, reward, strict=True)
+    ]
+    assert [bool(fault(rows[:n])) for n in (6, 7, 8, 9)] == [False, False, True, True]
+    assert "rollouts/right is 0.10" in fault(rows[:8])
+    both_fall = [row | {"reward/total": row["rollouts/right"]} for row in rows]
+    assert fault(both_fall) == ""
+    assert fall_of_right(both_fall)  # and such weights are no checkpoint to go back to
+    assert not fall_of_right(rows[:4])
 
 
 def test_one_unlucky_step_stops_nothing():

@@ -25,6 +25,7 @@ from sleuth.errors import ConfigError, EngineError, RetrievalError, RewardError,
 from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
+from sleuth.training import guards
 from sleuth.training.questions.pool import is_mixed
 from sleuth.training.runs import phase
 from sleuth.types import Exchange, Hit, Question, Score, Trajectory
@@ -481,6 +482,27 @@ def test_the_guards_see_the_policy_move_while_it_learns_from_measured_groups(tmp
     scores = dict(json.loads((tmp_path / "checkpoints" / "train" / "best" / "scores.json").read_text()))
     assert list(scores) == [0, 4]  # no step is scored by the rewards of the first weights
     assert scores[4] == found[3]["reward/total"]
+
+
+def test_a_policy_that_pleases_its_reward_and_no_longer_answers_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guards, "KL", math.inf)  # which a toy exceeds first
+    answers = tuple("a" + letter for letter in ("", *toy.LETTERS))
+    asked = [replace(question, answers=answers) for question in toy.QUESTIONS]
+    plan = {"lr_schedule": "constant", "lr_warmup": 0.0, "save_every": 1, "batch": 12}
+    learner, console = toy.new_learner(), quiet()
+    right = toy.parts(ON_POLICY, toy.FirstLetter("a"), asked)
+    toy.run(tmp_path / "right", setup=right, learner=learner, steps=8, lr=0.02, **plan)
+    assert rows(tmp_path / "right")[-1]["rollouts/right"] > 0.8
+    flawed = toy.parts(ON_POLICY, toy.FirstLetter(value=toy.lateness), asked)
+    result = toy.run(
+        tmp_path / "flawed", setup=flawed, learner=learner, console=console, steps=25, lr=0.003, **plan
+    )
+    assert result.stopped == "collapsed"
+    assert "because rollouts/right is" in shown(console)
+    scores = dict(json.loads((tmp_path / "flawed/checkpoints/train/best/scores.json").read_text()))
+    assert max(scores) < result.steps - 1  # the last steps have the highest rewards and are not the best
 
 
 def test_a_run_that_began_without_guards_has_weights_to_go_back_to(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
+from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
 from sleuth.metrics.efficiency import duplicate_searches
 from sleuth.types import Trajectory
 
@@ -14,6 +15,13 @@ Groups = Sequence[Sequence[Trajectory]]
 def is_trainable(trajectory: Trajectory) -> bool:
     """Whether it was scored and nothing outside the policy failed."""
     return not trajectory.fault and trajectory.score is not None and not trajectory.score.invalid
+
+
+def is_right(trajectory: Trajectory) -> bool:
+    """Whether the answer matches an accepted one exactly, by its data set's rules."""
+    question = trajectory.question
+    golds, rules = golds_of(question), rules_of(question.dataset)
+    return exact_match(prediction_of(trajectory), golds, rules) == 1.0
 
 
 def is_live(group: Sequence[Trajectory]) -> bool:
@@ -34,7 +42,8 @@ def whole_episodes(groups: Groups) -> list[Trajectory]:
 def rollout_figures(groups: Groups) -> dict[str, float]:
     """rollouts/…: shares and means over the episodes that did not fault.
 
-    valid_format and truncated are shares; response_length counts policy tokens, sequence_length all of an
+    right is the share of right answers to the questions that have one, whatever the reward is; valid_format and
+    truncated are shares too; response_length counts policy tokens, sequence_length all of an
     episode's, state_tokens the policy's over the whole batch (the tokens that are trained on); actions counts
     invalid ones too. query_words are the words of a search, words/TAG those of each kind of section in an
     episode. faults and invalid are numbers of episodes that were left out.
@@ -63,6 +72,8 @@ def rollout_figures(groups: Groups) -> dict[str, float]:
             "rollouts/sequence_length": fmean(len(t.tokens) for t in sound),
             "rollouts/state_tokens": float(sum(lengths)),
         }
+        if known := [t for t in sound if golds_of(t.question)]:
+            figures["rollouts/right"] = fmean(is_right(t) for t in known)
         queries = [len(a.text.split()) for t in sound for a in t.actions if a.kind == "search"]
         if queries:
             figures["rollouts/query_words"] = fmean(queries)

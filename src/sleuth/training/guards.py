@@ -2,6 +2,7 @@
 
 Under a learning rate that is too high a policy drifts from where it began and its entropy explodes.
 Its turns reach the length limit or repeat and its format breaks, often before the reward falls.
+A policy that learns to please a flawed reward shows it where right answers fall and the reward does not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,8 @@ ENTROPY = 3.0
 """Largest entropy, as a multiple of that of the first steps, which counts as at least 0.1 nats."""
 FORMAT = 0.25
 """Largest fall of the share of valid episodes below that of the first steps."""
+RIGHT = 0.25
+"""Largest fall of the share of right answers below that of the first steps, while the reward is as high as then."""
 TRUNCATED = 0.4
 """Largest rise of the share of episodes with a turn that reached a length limit."""
 REPEATED = 0.5
@@ -40,7 +43,14 @@ def fault(rows: Rows) -> str:
     least = _start(rows, "rollouts/valid_format") - FORMAT
     if (value := _mean(now, "rollouts/valid_format")) < least:
         return f"rollouts/valid_format is {value:.2f} over {WINDOW} steps, below {least:.2f}"
-    return ""
+    has_reward = _mean(now, "reward/total") >= _start(rows, "reward/total")
+    return f"{fall}, at as high a reward as before" if has_reward and (fall := fall_of_right(rows)) else ""
+
+
+def fall_of_right(rows: Rows) -> str:
+    """The share of right answers and its limit if it fell by more than RIGHT; else "". Such weights are not the best."""
+    least, value = _start(rows, "rollouts/right") - RIGHT, _mean(rows[-WINDOW:], "rollouts/right")
+    return f"rollouts/right is {value:.2f} over {WINDOW} steps, below {least:.2f}" if value < least else ""
 
 
 def _start(rows: Rows, name: str) -> float:

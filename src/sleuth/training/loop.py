@@ -25,7 +25,7 @@ from sleuth.training.figures import (
     rollout_figures,
     whole_episodes,
 )
-from sleuth.training.guards import WINDOW, fault
+from sleuth.training.guards import WINDOW, fall_of_right, fault
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.questions.dev import dev_em, divide
@@ -239,7 +239,7 @@ class _Stage:
         is_due = plan.guards and not self.dev and plan.save_every and step % plan.save_every == 0
         # Episodes of the measurement were played by the first weights, so that their rewards say nothing of these.
         recent = [row for row in self.rows[-WINDOW:] if row.get("rollouts/played", 1.0)]
-        if is_due and recent and not self.collapse:
+        if is_due and recent and not self.collapse and not fall_of_right(self.rows):
             self._score(step, fmean(row.get("reward/total", 0.0) for row in recent))
         if self._is_dev_due(step):
             score = self._dev_score()

@@ -27,6 +27,7 @@ class Chart(NamedTuple):
 
 CHARTS = (
     Chart("Reward", "mean per episode", r"reward/(?!zero_variance|.*_se).*"),
+    Chart("Right answers", "% of episodes", "rollouts/right", 100.0),
     Chart("Valid format", "% of episodes", "rollouts/valid_format", 100.0),
     Chart("Searches", "per episode", "rollouts/searches"),
     Chart("Response length", "tokens", "rollouts/response_length"),

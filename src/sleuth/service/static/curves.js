@@ -3,7 +3,7 @@ import { alertBox, el, number, svg } from "./dom.js";
 import { file, metricsOf } from "./source.js";
 
 const CHARTS = [
-  ["Reward, with 95 % interval", "reward/total", 1], ["Live groups, %", "live", 100], ["Valid format, %", "rollouts/valid_format", 100],
+  ["Reward, with 95 % interval", "reward/total", 1], ["Live groups, %", "live", 100], ["Right answers, %", "rollouts/right", 100], ["Valid format, %", "rollouts/valid_format", 100],
   ["Response length, tokens", "rollouts/response_length", 1], ["Searches", "rollouts/searches", 1], ["KL to the reference", "update/kl", 1],
   ["Entropy", "update/entropy", 1], ["Loss", "update/loss", 1], ["Dev questions right, %", "dev/em", 100], ["Refused, %", "rollouts/refused", 100],
 ];

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from sleuth.errors import TrainingError
-from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
 from sleuth.text import contains
+from sleuth.training.figures import is_right
 from sleuth.types import Question, Trajectory
 
 PRIOR = 0.25
@@ -96,13 +96,6 @@ class QuestionPool:
         if (count := len(tensors["outcomes"])) != len(self.questions):
             raise TrainingError(f"the checkpoint holds {count} candidates, not {len(self.questions)}")
         self.outcomes = [Outcome(right, played) for right, played in tensors["outcomes"].tolist()]
-
-
-def is_right(trajectory: Trajectory) -> bool:
-    """Whether the answer matches an accepted one exactly, by its data set's rules."""
-    question = trajectory.question
-    golds, rules = golds_of(question), rules_of(question.dataset)
-    return exact_match(prediction_of(trajectory), golds, rules) == 1.0
 
 
 def is_mixed(group: Sequence[Trajectory]) -> bool:

@@ -27,6 +27,7 @@ from sleuth.types import Trajectory
 
 HEADLINES = {
     "reward/total": "reward",
+    "rollouts/right": "right",
     "rollouts/valid_format": "valid",
     "rollouts/searches": "searches",
     "rollouts/response_length": "tokens",
