@@ -110,10 +110,10 @@ def test_a_judge_without_passages_is_an_error(tmp_path: Path, capsys: pytest.Cap
 
 def test_evidence_is_judged_where_the_question_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     row = {"question": "Who wrote Emma?", "answers": ["Ann Bell", "Bell"], "prediction": "Tea"}
-    # Claim "Ann Bell is the answer to 'Who wrote Emma?'": words ann, bell, wrote, emma; "Bell is …": bell, wrote, emma.
+    # The lexical judge is asked for the answer's words: ann and bell, or bell.
     rows = [
         row | {"note": "Ann Bell wrote Emma.", "response": "nothing"},
-        row | {"response": "Bell wrote tea."},  # 2 of 3
+        row | {"response": "Ann wrote Emma."},  # 1 of 2, and 0 of 1
         row,  # the prediction
         row | {"note": " "},
         row | {"prediction": None},
@@ -124,7 +124,7 @@ def test_evidence_is_judged_where_the_question_is_known(tmp_path: Path, capsys: 
     command = ["score", "--dataset", "default", "--input", path, "--judge", "lexical", "--json"]
     assert main(command) == 0
     result = json.loads(capsys.readouterr().out)
-    assert (result["eqr"]["value"], result["eqr"]["n"]) == (pytest.approx((1 + 2 / 3) / 5), 5)
+    assert (result["eqr"]["value"], result["eqr"]["n"]) == (pytest.approx((1 + 1 / 2) / 5), 5)
     assert result["eqr_of"] == {"judge": "lexical", "unjudged": 0, "failure": ""}
     assert "citations" not in result
     command[6] = str(tmp_path / "no-judge")
