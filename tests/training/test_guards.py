@@ -49,6 +49,7 @@ def test_right_answers_that_fall_while_the_reward_holds_are_named():
     assert fault(both_fall) == ""
     assert fall_of_right(both_fall)  # and such weights are no checkpoint to go back to
     assert not fall_of_right(rows[:4])
+    assert not fall_of_right([*rows[:4], *[SOUND] * WINDOW])  # steps of unanswerable questions
 
 
 def test_one_unlucky_step_stops_nothing():

@@ -49,7 +49,8 @@ def fault(rows: Rows) -> str:
 
 def fall_of_right(rows: Rows) -> str:
     """The share of right answers and its limit if it fell by more than RIGHT; else "". Such weights are not the best."""
-    least, value = _start(rows, "rollouts/right") - RIGHT, _mean(rows[-WINDOW:], "rollouts/right")
+    known = [row for row in rows if "rollouts/right" in row]  # a step of unanswerable questions has none
+    least, value = _start(known, "rollouts/right") - RIGHT, _mean(known[-WINDOW:], "rollouts/right")
     return f"rollouts/right is {value:.2f} over {WINDOW} steps, below {least:.2f}" if value < least else ""
 
 
