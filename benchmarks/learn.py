@@ -248,3 +248,5 @@ if __name__ == "__main__":
         main()
     except SleuthError as error:
         sys.exit(f"learn.py: {error}")
+    except KeyboardInterrupt:  # the run has logged where it continues
+        sys.exit(130)
