@@ -64,6 +64,7 @@ RIVERS = [
     [
         ("Which river is longer, the Nile or the Amazon?", "supported"),
         ("Which river is longer than the Nile?", "unsupported"),
+        ("Is the Nile longer or shorter?", "unsupported"),
     ],
 )
 def test_an_answer_in_words_of_the_question_counts_only_where_the_question_offers_it(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sleuth.demo import Demo
-from sleuth.errors import ConfigError, DataError, EngineError
+from sleuth.errors import BusyError, ConfigError, DataError, EngineError, OtherRunError
 from sleuth.evaluation.runner import Progress
 from sleuth.experiment import Experiment
 from sleuth.recipe import Recipe
@@ -331,3 +331,43 @@ def test_an_unsuitable_vllm_is_reported_before_a_model_is_loaded(
     with pytest.raises(error, match=words):
         run.run()
     assert "policy" not in vars(run)
+
+
+def test_a_folder_of_another_run_keeps_its_recipe(world: dict[str, Any], tmp_path: Path) -> None:
+    experiment(world, tmp_path).run(evaluate=False)
+    with pytest.raises(OtherRunError, match="seed 0, not 1"):
+        experiment(world, tmp_path, world["recipe"].sized(seed=1)).run()
+    assert load_recipe(str(tmp_path)) == world["recipe"]
+    holder = experiment(world, tmp_path)
+    _ = holder.log  # another process writes here
+    with pytest.raises(BusyError):
+        experiment(world, tmp_path, world["recipe"].sized(lr=1.0)).run()
+    holder.close()
+    assert load_recipe(str(tmp_path)) == world["recipe"]
+
+
+def test_further_steps_of_a_first_stage_are_not_lost_in_the_second(
+    world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Experiment, "save_recipe", lambda _: None)
+    recipe = world["recipe"].sized(steps=1, dev_questions=0, lr=0.01, lr_warmup=0.0)
+    recipe = recipe.but(reward=Staged(value=lambda t: float(t.sample)))
+    experiment(world, tmp_path, recipe).run(evaluate=False)
+    with pytest.raises(OtherRunError, match="first weights"):
+        experiment(world, tmp_path, recipe.sized(steps=2)).run(evaluate=False)
+
+
+class Staged(toy.FirstLetter):
+    """A curriculum of two equal stages."""
+
+    def stages(self) -> list[toy.FirstLetter]:
+        return [self, self]
+
+
+def test_settings_that_cannot_train_are_refused_before_the_warm_start(
+    world: dict[str, Any], tmp_path: Path
+) -> None:
+    recipe = world["recipe"].but(reward=load_recipe("evo-rag/cpu").reward).sized(max_steps=7)
+    with pytest.raises(ConfigError, match="episodes have 7"):
+        experiment(world, tmp_path, recipe).run()
+    assert not (tmp_path / "checkpoints").exists()

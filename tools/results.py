@@ -23,8 +23,9 @@ otherwise, greedy evaluation, 95 % bootstrap intervals over questions, differenc
 by construction (Factbook: no shared gold passages; benchmarks: the published splits) and checked for leaks by id and wording.
 Runs without a commit were recorded before the JSON named it.
 """
-PER_RUN = ("seed", "model", "warm_start_examples", "eval_data", "eval_questions", "dev_questions")
-"""Settings of the scale that benchmarks/learn.py sets for each run: with these alone changed, a recipe is the named one."""
+PER_RUN = ("seed", "eval_data", "eval_questions", "dev_questions")
+"""Settings of the scale that differ by run: with these alone changed, a recipe is the named one. A run that is evaluated
+on dev questions of its own sets none aside to choose the checkpoint on."""
 KINDS = ("all", "bridge", "intersection", "compositional", "inference", "comparison", "yesno", "unanswerable")
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
@@ -35,6 +36,8 @@ def interval(found: Found | None, name: str = "em") -> str:
     if not found or found.get("value") is None:
         return "–"
     scale, digits = (100, 1) if name in PERCENT else (1, 2)
+    if found["low"] is None:  # a single question
+        return f"{scale * found['value']:.{digits}f}"
     value, low, high = (scale * found[key] for key in ("value", "low", "high"))
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
@@ -44,6 +47,8 @@ def gain(found: Found | None, name: str = "em") -> str:
     if not found or found.get("value") is None:
         return "–"
     scale = 100 if name in PERCENT else 1
+    if found["low"] is None:
+        return f"{scale * found['value']:+.1f}".replace("-", "−")
     value, low, high = (scale * found[key] for key in ("value", "low", "high"))
     text = f"{value:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
     return f"**{text}**" if low > 0 or high < 0 else text
@@ -89,7 +94,7 @@ def learning_by_kind(folder: Path) -> Iterator[str]:
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
         yield f"### {name}: {run['recipe']['name']}, seed {run['seed']}\n"
-        yield f"`{run['command']}` (commit {run['commit'] or 'unknown'}), {run['questions']} questions of `{run['data']}`\n"
+        yield f"`{run['command']}` (commit {run['commit'] or 'unknown'}), {arms['warm-start']['all']['n']} questions of `{run['data']}`\n"
         head = ["EM", *(f"{kind} (n {arms['warm-start'][kind]['n']})" for kind in kinds), "valid format"]
         rows = []
         for arm, found in arms.items():
@@ -108,7 +113,7 @@ def learning_by_kind(folder: Path) -> Iterator[str]:
 
 
 def side_by_side(runs: dict[str, Found]) -> Iterator[str]:
-    """Runs of the named recipes with their present settings: what a user gets who repeats them."""
+    """Runs of the named recipes with their present settings, but for those of PER_RUN."""
     names = {"gold_recall": "gold passages shown", "valid_format": "valid format"}
     rows = []
     for run in filter(is_present, runs.values()):
@@ -126,7 +131,7 @@ def side_by_side(runs: dict[str, Found]) -> Iterator[str]:
             ]
         )
     if rows:
-        yield "Methods side by side, with the settings that their recipes have now:\n"
+        yield "Methods side by side, with the settings that their recipes have now, and the last checkpoint (`scale.dev_questions=0`):\n"
         head = ["recipe", "seed", "questions", "rollouts", "EM of the warm start", "gain in EM", "in F1"]
         yield from table([*head, *(f"in {name}" for name in names.values())], rows)
 
@@ -146,7 +151,7 @@ def settings(run: Found) -> Found:
 
 
 def seeds_together(runs: dict[str, Found]) -> Iterator[str]:
-    """Mean gain of runs that differ in the seed alone; a resampled question brings the values of all its seeds."""
+    """Mean gain of runs that differ in the seed alone, one for each seed; a resampled question brings the values of all its seeds."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, run in runs.items():
         if "right" in run["arms"]["method"]:
@@ -155,14 +160,14 @@ def seeds_together(runs: dict[str, Found]) -> Iterator[str]:
             groups[json.dumps(recipe, sort_keys=True)].append(name)
     rows = []
     for names in groups.values():
-        if len(names) > 1:
+        if 1 < len(names) == len({runs[name]["seed"] for name in names}):
             deltas: dict[str, float] = defaultdict(float)
             for arms in (runs[name]["arms"] for name in names):
                 for arm, sign in (("method", 1), ("warm-start", -1)):
                     for question in arms[arm]["right"]:
                         deltas[question] += sign / len(names)
             # Questions that no run answered rightly have no entry.
-            count = runs[names[0]]["questions"]
+            count = runs[names[0]]["arms"]["warm-start"]["all"]["n"]
             mean = bootstrap_mean([*deltas.values(), *[0.0] * (count - len(deltas))]).to_dict()
             each = ", ".join(gain(runs[name]["arms"]["method"]["all"]["em"]["gain"]) for name in names)
             rows.append([", ".join(names), str(count), gain(mean), each])

@@ -14,7 +14,7 @@ from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
 from sleuth.judges.lexical import LexicalJudge, content_words, words
 from sleuth.metrics.citations import sentences
-from sleuth.text import contains, fill
+from sleuth.text import contains, fill, normalise
 from sleuth.types import Passage, Trajectory
 
 Status = Literal["supported", "unsupported", "not_found", "no_answer", "unchecked"]
@@ -42,6 +42,7 @@ _YES_OR_NO = re.compile(
 # Begins at the first of several spaces and is possessive, or a page of white space would take minutes.
 _MARK = re.compile(r"(?<!\s)\s*+\[\d{1,3}(?:\s*,\s*\d{1,3})*\]")
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
+_BETWEEN_CHOICES = re.compile(r"\bor\b|[,:;?]", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
@@ -147,11 +148,20 @@ def _support(question: str, text: str, premise: str, verdict: float | None) -> f
         return None
     if not (own := set(content_words(text)) - set(words(question))):
         is_yes_or_no = text.lower().strip(" .") in ("yes", "no") and _YES_OR_NO.match(question)
-        is_choice = _OR.search(question) and contains(question, text)
-        return verdict if is_yes_or_no or is_choice else 0.0
+        return verdict if is_yes_or_no or _is_choice(text, question) else 0.0
     support = math.sqrt(verdict * _share(own, set(words(premise))))
     numbers = set(_NUMBER.findall(text)) - set(_NUMBER.findall(question))
     return support * (1 + _share(numbers, set(_NUMBER.findall(premise)))) / 2
+
+
+def _is_choice(text: str, question: str) -> bool:
+    """Whether a question with "or" gives `text` at the start or the end of a part between its "or" and commas."""
+    listed, choice = (
+        " | ".join(map(normalise, _BETWEEN_CHOICES.split(each)))
+        for each in (f",{question},", text.strip(" ,.?"))
+    )
+    found = f"| {choice} " in listed or f" {choice} |" in listed
+    return bool(choice and found and _OR.search(question))
 
 
 def _share(wanted: set[str], held: set[str]) -> float:

@@ -61,18 +61,15 @@ class Demo:
         """All stages, then result.json and report.html in the run folder."""
         experiment, say = self.experiment, self.experiment.say
         experiment.open()
-        experiment.save_recipe()
-        base = self._evaluate("eval-base", UNTRAINED)
-        count = self._questions(max(0.1, base.seconds) / base.n)  # recorded in tenths of a second
-        try:
+        with experiment.recorded():
+            base = self._evaluate("eval-base", UNTRAINED)
+            count = self._questions(max(0.1, base.seconds) / base.n)  # recorded in tenths of a second
             warm = experiment.warm_start(self._time_for("eval-warm-start", self._warm_start_s()))
             say(f"warm start: {warm.steps} updates")
             warmed = self._evaluate("eval-warm-start", count)
             trained = experiment.reinforce(self._time_for("eval-grpo", self._left() - 1.1 * warmed.seconds))
             say(f"GRPO: {trained.steps} steps ({trained.stopped})")
             experiment.save_model()
-        finally:
-            experiment.close()
         final = self._evaluate("eval-grpo", count)
         stages = {"untrained": base, "after warm start": warmed, "after GRPO": final}
         notes = self._notes(stages, warm.steps, trained)

@@ -52,5 +52,9 @@ class TrainingError(SleuthError):
     """A training run that cannot start, continue or resume."""
 
 
+class OtherRunError(TrainingError):
+    """A folder that holds another run."""
+
+
 class RankError(SleuthError):
     """Another process of the same run failed and has printed why."""

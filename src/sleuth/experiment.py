@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,12 +18,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from sleuth import factbook
+from sleuth.checked import describe
 from sleuth.corpora import open_corpus
 from sleuth.datasets import default_corpus, load_questions, parts_of
 from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
-from sleuth.errors import ConfigError, DataError, RetrievalError
+from sleuth.errors import ConfigError, DataError, OtherRunError, RetrievalError
 from sleuth.evaluation.result import RESULT, Evaluation
 from sleuth.evaluation.runner import Origin, Progress, evaluate, set_aside
 from sleuth.recipe import Recipe
@@ -141,6 +143,32 @@ class Experiment:
             raise DataError(f"{spec}: no questions")
         return usable[:limit]
 
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """The run folder with this recipe, for one process at a time; a folder of another run keeps its own.
+
+        Raises BusyError if another process writes there.
+        """
+        files = [self.folder / name for name in ("recipe.json", "recipe.py")]
+
+        def record() -> dict[Path, bytes]:
+            _ = self.log  # the lock
+            before = {path: path.read_bytes() for path in files if path.exists()}
+            self.save_recipe()
+            return before
+
+        try:
+            before = ranks.first(record)
+            yield
+        except OtherRunError:
+            for path in files if ranks.is_first() else ():
+                path.unlink(missing_ok=True)
+                if path in before:
+                    path.write_bytes(before[path])
+            raise
+        finally:
+            self.close()
+
     def save_recipe(self) -> None:
         """Write recipe.json (and the user's own file) so that this run can be run again."""
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -186,7 +214,7 @@ class Experiment:
         if not ranks.is_first():
             return SilentLog(self.folder)
         sinks = [open_sink(self.tracker)] if self.tracker else []
-        return RunLog(self.folder, sinks=sinks, settings={"recipe": self.recipe.name})
+        return RunLog(self.folder, sinks=sinks, settings=describe(self.recipe))
 
     def close(self) -> None:
         """Let others write the run folder."""
@@ -195,10 +223,12 @@ class Experiment:
 
     def open(self) -> None:
         """Read the questions and open the index, so that mistakes surface before hours of work."""
-        from sleuth.training.selection import check_selection
+        from sleuth.training.selection import check_selection, check_settings
 
         check_selection(self.recipe.scale)
         check_sampler(self.recipe.scale.engine)
+        if self.recipe.scale.steps:
+            check_settings(self.recipe.reward, self.recipe.algorithm, self.recipe.scale)
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.open()
@@ -234,9 +264,8 @@ class Experiment:
         """
         ranks.check(self.recipe.scale)
         ranks.first_then_others(self.open)
-        ranks.first(self.save_recipe)
         self.say(ranks.gather(self.forecast)[0])
-        try:
+        with self.recorded():
             if self.recipe.scale.warm_start_examples or self.lessons is not None:
                 self.warm_start()
             if evaluate and self.recipe.scale.eval_every:
@@ -244,8 +273,6 @@ class Experiment:
                 ranks.first(lambda: self.evaluate("eval-step-000000"))
             trained = self.reinforce()
             ranks.first(self.save_model)
-        finally:
-            self.close()
         summary: dict[str, Any] = {"run": str(self.folder)}
         summary |= {"steps": trained.steps, "stopped": trained.stopped}
         if evaluate and trained.stopped in ("done", "collapsed") and ranks.is_first():

@@ -63,7 +63,7 @@ class Scale(Checked):
     candidates: NonNegative = 0
     """Training questions, played once before the first step to find those worth drawing; 0 = all, drawn alike."""
     refill: NonNegativeFloat = 0.0
-    """Most further questions a step, as a multiple of batch, that replace groups with equal rewards."""
+    """Most further questions a step, as a multiple of batch, that follow groups with equal rewards."""
     guards: bool = True  # Stop a run that collapses and go back to its best checkpoint.
     train_questions: NonNegative = 0  # Training questions that are used, drawn once by the seed; 0 = all.
     dev_questions: NonNegative = 0

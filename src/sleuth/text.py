@@ -48,10 +48,10 @@ def holds(normalised: str, gold: str) -> bool:
 
 # A tag or control token starts with a "<" look-alike that is followed by a name, slash or bar.
 # A "<" at the very end counts too, since whatever the environment appends would follow it.
-# "x < 5" stays readable; "<answer>", "< /answer>", "<|im_end|>" and full-width forms do not survive.
+# "x < 5" stays readable; "<answer>", "< /answer>", "<|im_end|>", "<｜User｜>" and full-width forms do not survive.
 # Quantifiers are possessive, or one "<" before a page of white space would take minutes.
 _OPENING = re.compile(
-    r"(?:[<＜﹤]|&lt;|&#0*60;|&#x0*3c;)(?=\s*+(?:[/|!?]\s*+)?[^\W\d]|\s*+(?:[/|]\s*+)?$)", re.IGNORECASE
+    r"(?:[<＜﹤]|&lt;|&#0*60;|&#x0*3c;)(?=\s*+(?:[/|｜!?]\s*+)?[^\W\d]|\s*+(?:[/|｜]\s*+)?$)", re.IGNORECASE
 )
 _CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"

@@ -92,6 +92,20 @@ def test_entailment_is_one_zero_or_none():
     assert judge.entailment([("{hypothesis} good", "c {hypothesis}"), ("p", "{hypothesis}")]) == [1.0, None]
 
 
+def test_a_judged_text_spells_neither_a_slot_nor_a_turn():
+    asked: list[str] = []
+
+    def reply(text: str) -> str:
+        asked.append(text)
+        return "yes"
+
+    judge_by(ScriptedEngine(Counting(reply)), remember=False).entailment(
+        [("a {hypothesis} <|im_end|>", "Oslo")]
+    )
+    assert asked[0].count("Oslo") == 1
+    assert "<|im_end|>" not in asked[0]
+
+
 def test_an_unreachable_model():
     with pytest.raises(JudgeError):
         LLMJudge("./no-such-model").ask(["a"])

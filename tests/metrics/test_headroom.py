@@ -1,6 +1,7 @@
 """Figures of repeated samples, worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,20 +11,25 @@ from sleuth.metrics.headroom import Samples, histogram, surprise
 from sleuth.types import Field, Question, Segment, Trajectory
 
 
-def samples(*answers: str) -> Samples:
+def samples(*answers: str | None) -> Samples:
     """Samples of a question whose right answer is "a"."""
     return Samples(tuple(answer == "a" for answer in answers), answers)
 
 
 def test_mean_pass_and_majority_by_hand():
-    found = samples("a", "b", "b", "a", "")
+    found = samples("a", "b", "b", "a", None)
     assert found.rate == 0.4
     # 1 − C(3, 2)/C(5, 2) = 1 − 3/10
     assert [found.pass_at(k) for k in (1, 2, 4, 5)] == pytest.approx([0.4, 0.7, 1.0, 1.0])
     assert found.majority == 0.5  # a and b are equally frequent
     assert samples("b", "b", "a").majority == 0.0
     assert samples("a", "a", "b").majority == 1.0
-    assert samples("", "").majority == 0.0
+    assert samples(None, None).majority == 0.0
+
+
+def test_a_refusal_is_an_answer_of_the_majority():
+    assert Samples((True, True, False), ("", "", "b")).majority == 1.0
+    assert Samples((False, False, True), ("", "", "b")).majority == 0.0
 
 
 def test_live_groups_and_the_histogram():
@@ -48,5 +54,7 @@ def test_surprise_is_the_mean_over_tokens_inside_the_last_block():
     segment = Segment("policy", text, (1, 2, 3, 4), (-9.0, math.log(0.5), math.log(0.25), -9.0), ends)
     segments = (Segment("prompt", "?", (0,)), segment)
     trajectory = Trajectory(Question("q", "?", ()), segments, fields=(Field("search", "ab", 1, 8, 10),))
-    assert surprise(trajectory, ("search",)) == pytest.approx((math.log(2) + math.log(4)) / 2)
-    assert surprise(trajectory, ("answer",)) is None
+    assert surprise(trajectory, "search") == pytest.approx((math.log(2) + math.log(4)) / 2)
+    assert surprise(trajectory, "answer") is None
+    without = replace(trajectory, segments=(segments[0], replace(segment, logprobs=())))
+    assert surprise(without, "search") is None  # an endpoint that reports none

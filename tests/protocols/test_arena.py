@@ -96,6 +96,7 @@ def test_grammar_never_fails_and_noise_before_it_is_a_fault(noise: str):
         (" [ 5 , 1 ]\n", ("5", "1")),
         ("1, 5", ("1", "5")),
         ("[1][5]", ("1", "5")),
+        ("[1，5、6]", ("1", "5", "6")),
         ("References 1 and 5.", ("1", "5")),
         ("[1, 5] because of both", ("1", "5")),
         ("['1', \"5\"]", ("1", "5")),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.rewards.answer import AnswerOrEvidenceReward, AnswerReward
 from sleuth.rollouts.transcript import read_transcript
-from sleuth.types import Field, Question, Score
+from sleuth.types import Question, Score
 
 PROTOCOL = SearchTags(instruction="{question}", note="evaluate")
 SEARCH = ("model", "<search>q</search>")
@@ -79,5 +79,17 @@ def test_the_format_has_its_share():
     scores = AnswerReward(format_share=0.2).score(trajectories)
     assert [s.total for s in scores] == [1.0, 0.8, 0.2, 0.0]
     assert [s.parts["format"] for s in scores] == [1.0, 0.0, 1.0, 0.0]
-    quoting = [replace(t, fields=(Field("evaluate", "x", 0, 0, 1),)) for t in trajectories[2:3]]
-    assert AnswerOrEvidenceReward(format_share=0.2).score(quoting)[0].total == pytest.approx(0.8 * 0.1 + 0.2)
+    quoting = score(
+        AnswerOrEvidenceReward(format_share=0.2),
+        ("x",),
+        SEARCH,
+        world("x"),
+        ("model", "<evaluate>x</evaluate><answer>y</answer>"),
+    )
+    assert quoting.total == pytest.approx(0.8 * 0.1 + 0.2)
+
+
+def test_notes_before_the_first_search_earn_nothing():
+    guesses, after = "<evaluate>Rome Oslo</evaluate>", ("model", "<answer>y</answer>")
+    assert score(EVAL, ("Oslo",), ("model", f"{guesses}<answer>y</answer>")).total == 0.0
+    assert score(EVAL, ("Oslo",), ("model", f"{guesses}<search>q</search>"), world("x"), after).total == 0.0

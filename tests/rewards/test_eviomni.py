@@ -119,6 +119,7 @@ def test_parts_of_a_malformed_response(text: str, answer: float, length: float, 
         "New Paris",
         "<answer> New Paris </answer>",
         "New Paris</answer> and so on",
+        "<answer> New Paris",
         "<answer>Rome</answer> no: <answer>New Paris</answer>",
     ],
 )

@@ -7,7 +7,7 @@ from sleuth.studies.page import table, write_study
 
 
 def _row(**changed: Any) -> dict[str, Any]:
-    return {"label": "Backtrack", "figures": [], "last": {}, "published": []} | changed
+    return {"label": "Backtrack", "figures": [], "seeds": [], "last": {}, "published": []} | changed
 
 
 def test_a_training_figure_is_printed_in_the_unit_of_the_published_one() -> None:

@@ -566,3 +566,49 @@ def test_the_gap_to_another_engine_is_logged_and_corrected(tmp_path: Path, num_u
     assert torch.equal(same, uncorrected)
     assert row["update/grad_norm"] == pytest.approx(1.5 * unbounded["update/grad_norm"], rel=0.2)
     assert not torch.equal(corrected, uncorrected)
+
+
+def test_refused_settings_need_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a single episode"):
+        toy.run(tmp_path, setup=toy.parts(replace(ON_POLICY, group_size=1)), candidates=4)
+
+
+def test_a_run_without_steps_keeps_no_second_model(tmp_path: Path) -> None:
+    assert (toy.run(tmp_path, steps=0).stopped, toy.run(tmp_path, steps=0).steps) == ("done", 0)
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_fresh_questions_are_refilled_too(tmp_path: Path) -> None:
+    setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("no such letter"))
+    with pytest.raises(StopIteration):  # every group is dead: the first step plays all it may
+        toy.run(tmp_path, setup=setup, steps=1, batch=2, refill=1.0, evaluate=_stop, eval_every=1)
+    assert rows(tmp_path)[0]["rollouts/episodes"] == 4 * ON_POLICY.group_size
+
+
+def _stop(step: int) -> dict[str, float]:
+    raise StopIteration
+
+
+def test_a_part_that_is_nan_can_be_stored_and_read_again(tmp_path: Path) -> None:
+    class Broken(toy.FirstLetter):
+        def score(self, trajectories: Sequence[Trajectory], engine: Engine | None = None) -> list[Score]:
+            scores = super().score(trajectories, engine)
+            return [replace(s, parts={"part": math.nan}) if i == 0 else s for i, s in enumerate(scores)]
+
+    setup = toy.parts(ON_POLICY, Broken(value=toy.lateness))
+    assert toy.run(tmp_path, setup=setup, steps=2, candidates=6).stopped == "done"
+
+
+def test_a_batch_that_the_script_cannot_show_is_left_out(tmp_path: Path) -> None:
+    class Picky(Scripted):
+        def demonstrate(self, question: Question, shown: Sequence[Any]) -> str:
+            return "" if question.id == toy.QUESTIONS[0].id else question.answers[0]
+
+    asked = [replace(q, rejected=("b",)) for q in toy.QUESTIONS[:3]]
+    setup = toy.parts(AnswerDPO(), questions=asked)
+    setup = replace(setup, world=replace(setup.world, protocol=Picky()))
+    plan = {"lr": 1e-4, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 6, "batch": 1}
+    assert toy.run(tmp_path, setup=setup, **plan).stopped == "done"
+    setup = replace(setup, questions=asked[:1])
+    with pytest.raises(TrainingError, match="no usable episode; step 3: there are no episodes"):
+        toy.run(tmp_path / "none", setup=setup, **plan)

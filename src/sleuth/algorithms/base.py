@@ -98,6 +98,11 @@ class Algorithm(Checked, ABC):
         """Whether `weigh` needs the current log-probabilities before each update."""
         return False
 
+    @property
+    def trained_share(self) -> float:
+        """Share of the episodes that updates use, for forecasts."""
+        return 1.0
+
     def rollouts_per_question(self, turns: float) -> float:
         """Episodes that one question of a batch costs, for forecasts, if an episode has `turns` turns."""
         return self.group_size

@@ -83,7 +83,7 @@ class GRPO(Algorithm):
     epsilon: NonNegativeFloat = 0.2
     """Ratio clip: 1 − ε … 1 + ε."""
     beta: NonNegativeFloat = 0.001
-    """Weight of the KL term; 0 = none, and no reference policy is kept."""
+    """Weight of the KL term; 0 = none."""
     kl: KLEstimator = "k3"
     """Estimator in the loss."""
     scale: Scaling = "std"
@@ -112,6 +112,10 @@ class GRPO(Algorithm):
     def needs_reference(self) -> bool:
         """Only the KL term uses the reference policy."""
         return self.beta > 0
+
+    @property
+    def trained_share(self) -> float:
+        return self.train_on / self.group_size if 0 < self.train_on < self.group_size else 1.0
 
     def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """The group's advantage on every policy token of a trajectory.

@@ -99,10 +99,7 @@ class AnswerDPO(PairwiseDPO):
     def collect(
         self, questions: Sequence[Question], world: World, *, seed: int, width: int, on_done: OnDone
     ) -> list[list[Trajectory]]:
-        """A group of two for every rejected answer: the right episode, then the rejected one.
-
-        Raises ConfigError if the script can show none of the questions.
-        """
+        """A group of two for every rejected answer that the script can show: the right episode, then the rejected one."""
         sides = [
             side
             for question in questions
@@ -110,16 +107,11 @@ class AnswerDPO(PairwiseDPO):
             for side in (question, replace(question, answers=(answer,)))
         ]
         played = play_all((partial(scripted, side, world) for side in sides), width=width, on_done=on_done)
-        pairs = [
+        return [
             [right, replace(wrong, question=right.question, sample=1)]
             for right, wrong in zip(played[::2], played[1::2], strict=True)
             if is_complete(right) and is_complete(wrong)
         ]
-        if not pairs:
-            raise ConfigError(
-                f"{type(world.protocol).__name__} can demonstrate none of {len(questions)} questions"
-            )
-        return pairs
 
     def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """Two signals a group; see `weigh`."""

@@ -13,7 +13,7 @@ from sleuth.evaluation.records import Key, key_of
 from sleuth.evaluation.settings import conflicts, settings_of, versions
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.lock import FolderLock
-from sleuth.metrics.answers import exact_match, golds_of, prediction_of, rules_of
+from sleuth.metrics.answers import Rules, exact_match, golds_of, prediction_of, rules_of
 from sleuth.metrics.headroom import Samples, histogram, surprise
 from sleuth.rollouts.run import play_all
 from sleuth.rollouts.store import TrajectoryReader, TrajectoryWriter
@@ -23,7 +23,7 @@ from sleuth.types import Question, Trajectory
 
 SAMPLES = "samples.jsonl"
 RESULT = "headroom.json"
-SETTINGS = "settings.json"
+SETTINGS = "headroom-settings.json"  # an evaluation's folder has settings.json
 
 
 def measure_headroom(
@@ -102,10 +102,15 @@ def _samples(group: Sequence[Trajectory]) -> Samples:
     right, answers = [], []
     for trajectory in sorted(group, key=lambda t: t.sample):
         question, prediction = trajectory.question, prediction_of(trajectory)
-        score = exact_match(prediction, golds_of(question), rules_of(question.dataset))
-        right.append(not trajectory.fault and score == 1.0)
-        answers.append(normalise(prediction or ""))
+        rules = rules_of(question.dataset)
+        right.append(exact_match(prediction, golds_of(question), rules) == 1.0)
+        answers.append(_vote(prediction, rules))
     return Samples(tuple(right), tuple(answers))
+
+
+def _vote(prediction: str | None, rules: Rules) -> str | None:
+    """The answer by which equal ones are counted: "" for a refusal, None for none or one of no words."""
+    return prediction if not prediction else normalise(prediction, rules.normaliser) or None
 
 
 def _figures(groups: Sequence[Sequence[Trajectory]], k: int) -> dict[str, Any]:
@@ -116,8 +121,8 @@ def _figures(groups: Sequence[Sequence[Trajectory]], k: int) -> dict[str, Any]:
         "majority": [each.majority for each in found],
         "live": [float(each.is_live) for each in found],
         "valid_format": _means(groups, lambda t: float(not t.malformed and not t.fault)),
-        "query_entropy": _means(groups, lambda t: surprise(t, ("search",))),
-        "answer_entropy": _means(groups, lambda t: surprise(t, ("answer",))),
+        "query_entropy": _means(groups, lambda t: surprise(t, "search")),
+        "answer_entropy": _means(groups, lambda t: surprise(t, "answer")),
     }
     figures: dict[str, Any] = {name: bootstrap_mean(values).to_dict() for name, values in columns.items()}
     return figures | {"histogram": histogram(found)}

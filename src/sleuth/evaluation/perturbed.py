@@ -65,7 +65,7 @@ class PerturbedCurve:
 def outcome(record: Record, name: str) -> float | None:
     """1 if the question was "refused", got a "wrong_answer", or is "unanswered" (neither).
 
-    They and `em` add up to 1. None for "wrong_answer" where the data set leaves the question out of EM.
+    They and `em` add up to 1 for a question with an answer. None for "wrong_answer" where the data set leaves the question out of EM.
     """
     em, is_refusal = record.metrics.get("em"), record.ending == "refused"
     has_answer = not is_refusal and bool((record.prediction or "").strip())

@@ -80,6 +80,10 @@ class Evaluation:
             for r in records
         ]
 
+    def figures(self) -> dict[Key, dict[str, float | None]]:
+        """Every figure of every question, in the order of their keys: verdicts of judges and rewards included."""
+        return _figures(self.records(), read_scores(self.folder))
+
     def trajectories(self) -> Iterator[Trajectory]:
         """The episodes in the order in which they ended, scored where a reward was recorded."""
         scores = read_scores(self.folder)
@@ -104,14 +108,18 @@ def read_verdicts(folder: Path) -> dict[str, dict[Key, float]]:
 
 def summarise(records: Sequence[Record], scores: Mapping[Key, Score]) -> dict[str, Estimate]:
     """Mean and interval of every figure, rewards included; the order of the records does not matter."""
-    ordered = sorted(records, key=lambda record: record.key)
-    rows = [{**record.metrics, **_rewards(scores.get(record.key))} for record in ordered]
+    rows = list(_figures(records, scores).values())
     names = dict.fromkeys(name for row in rows for name in row)
     figures = {name: bootstrap_mean([row.get(name) for row in rows]) for name in names}
     if "evidence_words" in figures:
         totals = [[row.get(name) for row in rows] for name in ("passage_words", "evidence_words")]
         figures["total_compression_ratio"] = bootstrap_ratio(*totals)
     return figures
+
+
+def _figures(records: Sequence[Record], scores: Mapping[Key, Score]) -> dict[Key, dict[str, float | None]]:
+    ordered = sorted(records, key=lambda record: record.key)
+    return {record.key: {**record.metrics, **_rewards(scores.get(record.key))} for record in ordered}
 
 
 def _rewards(score: Score | None) -> dict[str, float | None]:

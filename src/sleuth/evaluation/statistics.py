@@ -136,6 +136,12 @@ def over_seeds(runs: Sequence[Sequence[float | None]]) -> SeedReport:
     )
 
 
+def seed_means(runs: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Each question's mean over runs; None where a run has no value."""
+    columns = ([value for value in column if value is not None] for column in zip(*runs, strict=True))
+    return [math.fsum(column) / len(runs) if len(column) == len(runs) else None for column in columns]
+
+
 def sign_flip_p_value(differences: Sequence[float]) -> float | None:
     """Two-sided p of exchangeable systems, exact for few non-zero differences; None without differences."""
     deltas = _finite([delta for delta in differences if delta != 0.0])

@@ -18,6 +18,7 @@ from sleuth.engines.base import Engine, Message, Request, Sampling
 from sleuth.errors import EngineError, JudgeError
 from sleuth.judges.base import Judge
 from sleuth.storage import cache_folder, whole_file
+from sleuth.text import fill, neutralise
 
 SYSTEM = (
     "You are a strict and careful judge. Reply with one word: yes or no."  # Unless `ask` is given another.
@@ -57,7 +58,8 @@ class LLMJudge(Checked, Judge):
         _ = self._engine
 
     def entailment(self, pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-        prompts = [ENTAILMENT.replace("{premise}", p).replace("{hypothesis}", h) for p, h in pairs]
+        # What is judged was written by a policy or a stranger: it must not spell a turn of its own.
+        prompts = [fill(ENTAILMENT, premise=neutralise(p), hypothesis=neutralise(h)) for p, h in pairs]
         return [None if verdict is None else float(verdict) for verdict in self.ask(prompts)]
 
     def ask(self, prompts: Sequence[str], system: str = SYSTEM) -> list[bool | None]:

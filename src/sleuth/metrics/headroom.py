@@ -17,7 +17,7 @@ class Samples:
     """Outcomes of one question's samples."""
 
     successes: tuple[bool, ...]  # Whether each sample's answer is right.
-    answers: tuple[str, ...]  # Normalised answers, "" without one.
+    answers: tuple[str | None, ...]  # Normalised answers, "" for a refusal, None without an answer.
 
     @property
     def rate(self) -> float:
@@ -37,7 +37,7 @@ class Samples:
     @property
     def majority(self) -> float:
         """Whether the most frequent answer is right; the mean over equally frequent ones."""
-        counts = Counter(answer for answer in self.answers if answer)
+        counts = Counter(answer for answer in self.answers if answer is not None)
         if not counts:
             return 0.0
         most = max(counts.values())
@@ -53,20 +53,19 @@ def histogram(samples: Sequence[Samples]) -> list[int]:
     return [counts[right] for right in range(most + 1)]
 
 
-def surprise(trajectory: Trajectory, tags: Sequence[str]) -> float | None:
-    """Mean −log π of the policy's tokens inside the last block of each tag, in nats; None without any.
+def surprise(trajectory: Trajectory, tag: str) -> float | None:
+    """Mean −log π of the policy's tokens inside the last block of a tag, in nats.
 
-    Averaged over samples it estimates the policy's entropy there. Tokens count if they end inside the block.
+    None without such a block, or where the engine reports no log-probabilities. Averaged over samples it
+    estimates the policy's entropy there. Tokens count if they end inside the block.
     """
-    values: list[float] = []
-    for tag in tags:
-        field = next((f for f in reversed(trajectory.fields) if f.tag == tag), None)
-        if field is None:
-            continue
-        segment = trajectory.segments[field.segment]
-        values += [
-            -logprob
-            for logprob, end in zip(segment.logprobs, segment.ends, strict=True)
-            if field.start < end <= field.end
-        ]
-    return fsum(values) / len(values) if values else None
+    field = next((f for f in reversed(trajectory.fields) if f.tag == tag), None)
+    segment = trajectory.segments[field.segment] if field else None
+    if field is None or segment is None or not segment.logprobs:
+        return None
+    inside = [
+        -logprob
+        for logprob, end in zip(segment.logprobs, segment.ends, strict=True)
+        if field.start < end <= field.end
+    ]
+    return fsum(inside) / len(inside) if inside else None

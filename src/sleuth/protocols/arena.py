@@ -22,7 +22,7 @@ from sleuth.types import Hit, Question, Trajectory
 
 RELEVANCE = "relevance"
 """The section that lists reference numbers."""
-_SEPARATORS = re.compile(r"[\s,;:/&|#*\"'()\[\]{}]+")
+_SEPARATORS = re.compile(r"[\s,;:/&|#*\"'()\[\]{}，、；：]+")
 
 
 @dataclass(frozen=True)

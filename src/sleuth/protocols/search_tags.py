@@ -148,4 +148,4 @@ def outside(text: str, blocks: Sequence[Tag]) -> str:
         opening = block.start - len(f"<{block.name}>")
         rest.append(text[position:opening])
         position = block.end + len(f"</{block.name}>")
-    return re.sub(r"\s+", " ", "".join([*rest, text[position:]])).strip()
+    return re.sub(r"\s+", " ", " ".join([*rest, text[position:]])).strip()

@@ -7,6 +7,7 @@ Each may give a share to the format (Jin et al. 2025, "An Empirical Study on Rei
 Reasoning-Search Interleaved LLM Agents", λ_f).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -63,7 +64,8 @@ class AnswerOrEvidenceReward(AnswerReward):
     """R = R_ans if R_ans > 0, else `bonus` when the policy's own notes hold a gold answer.
 
     Without any answer the reward is 0 (AutoRefine's rule: a perfect note must not pay for
-    never answering). The policy's notes only: a passage that quotes the tag earns nothing.
+    never answering). The policy's notes only: a passage that quotes the tag earns nothing. Notes before the
+    first search earn nothing either: Algorithm 1 writes them on documents.
     """
 
     tag: str = "evaluate"
@@ -84,7 +86,8 @@ class AnswerOrEvidenceReward(AnswerReward):
         """R_eval: `bonus` or 0 (eq. 4)."""
         if trajectory.answer is None:
             return 0.0
-        notes = "\n".join(trajectory.bodies(self.tag))
+        searched = min((a.segment for a in trajectory.actions if a.kind == "search"), default=math.inf)
+        notes = "\n".join(f.text for f in trajectory.fields if f.tag == self.tag and f.segment > searched)
         golds = golds_of(trajectory.question)
         if self.containment == "characters" and golds:
             return self.bonus if cover_exact_match_characters(notes, golds, self.rule) else 0.0

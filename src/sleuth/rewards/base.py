@@ -85,7 +85,9 @@ def _score_one(reward: Reward, trajectory: Trajectory, engine: Engine | None) ->
 
 
 def _finite(score: Score) -> Score:
-    """The score, or an invalid one if it holds a number that cannot be averaged."""
+    """The score, or an invalid one if it holds a number that cannot be averaged; details that cannot are left out."""
     values = {"the reward": score.total} | score.parts
     bad = next((f"{name} is {value}" for name, value in values.items() if not math.isfinite(value)), "")
-    return replace(score, invalid=score.invalid or bad)
+    if reason := score.invalid or bad:
+        return Score(math.nan, {}, reason)
+    return replace(score, details={n: value for n, value in score.details.items() if math.isfinite(value)})

@@ -197,12 +197,14 @@ def _written(trajectory: Trajectory, name: str) -> str:
 
 
 def _stated(reply: str) -> str:
-    """The answer in a probe's output: the last <answer> of eq. 5, else the text before </answer>.
+    """The answer in a probe's output: the last <answer> of eq. 5, else the text before </answer> or the limit.
 
     The tag itself must not count as a word of the answer: "<answer> Paris </answer>" would have half the F1.
     """
     blocks = find_tags(reply, ("answer",))
-    return (blocks[-1].body if blocks else reply.split("</answer>", 1)[0]).strip()
+    return (
+        blocks[-1].body if blocks else reply.split("</answer>", 1)[0].strip().removeprefix("<answer>")
+    ).strip()
 
 
 def _sigmoid(x: float) -> float:

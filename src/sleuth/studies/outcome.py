@@ -9,8 +9,9 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from sleuth.evaluation.published import PublishedFigure, origin_of, printed
+from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import RESULT, Evaluation, load_evaluation
-from sleuth.evaluation.statistics import Estimate, over_seeds, paired_difference
+from sleuth.evaluation.statistics import Estimate, over_seeds, paired_difference, seed_means
 from sleuth.storage import read_lines
 from sleuth.studies.compression import RATIOS, WRITTEN, shown_less
 from sleuth.studies.plan import Job, Place, answers, extractions, training
@@ -54,7 +55,9 @@ def outcome(study: Study, place: Place, failed: Mapping[str, str] | None = None)
     }
 
 
-Cells = dict[tuple[str, int], list[Evaluation]]
+Seeds = Mapping[int, Evaluation]
+"""Seed → its evaluation, where it exists."""
+Cells = dict[tuple[str, int], dict[int, Evaluation]]
 """(data set, noise) → the evaluations of all seeds that exist."""
 
 
@@ -77,7 +80,9 @@ def _evaluations(jobs: Sequence[Job], failed: Mapping[str, str]) -> Cells:
     found: Cells = {}
     for job in jobs:
         done = (job.folder / RESULT).is_file() and str(job.folder) not in failed
-        found.setdefault((job.dataset, job.level), []).extend([load_evaluation(job.folder)] if done else [])
+        found.setdefault((job.dataset, job.level), {}).update(
+            {job.seed: load_evaluation(job.folder)} if done else {}
+        )
     return found
 
 
@@ -115,12 +120,13 @@ def _row(
         "label": study.label(row),
         "recipe": system.recipe if system else "",
         "missing": row.missing(place.scale),
+        "seeds": sorted({seed for cell in own.answers.values() for seed in cell}),
         "figures": [
             {
                 "dataset": key[0],
                 "noise": key[1],
                 "measure": measure,
-                **figure(own.of(measure)[key], measure, passages.get(key, ())),
+                **figure(own.of(measure)[key], measure, passages.get(key, {})),
             }
             for key in own.answers
             for measure in study.measures
@@ -143,49 +149,59 @@ def _spread(own: Found, measures: Sequence[str]) -> list[dict[str, Any]]:
         for measure in measures
         for key, evaluations in own.of(measure).items()
         if not key[1]
-        for column in [_column(each, measure) for each in evaluations[:1]]
+        for column in [_column(each, measure).values() for each in list(evaluations.values())[:1]]
     ]
 
 
-def figure(
-    evaluations: Sequence[Evaluation], measure: str, passages: Sequence[Evaluation] = ()
-) -> dict[str, Any]:
-    """One figure over all seeds: value, interval and n, and the value of each seed if there are several.
+def figure(evaluations: Seeds, measure: str, passages: Seeds | None = None) -> dict[str, Any]:
+    """One figure over all seeds that exist: value, interval and n, and the value of each seed if there are several.
 
     A compression ratio without written evidence is that of the passages shown, against `passages`.
     """
     if not evaluations:
         return asdict(NONE)
+    all_seeds = list(evaluations.values())
     if measure == "latency":
-        return asdict(Estimate(fmean(e.seconds / e.n for e in evaluations), None, None, evaluations[0].n))
-    own = [evaluation.metrics.get(measure, NONE) for evaluation in evaluations]
+        return asdict(Estimate(fmean(e.seconds / e.n for e in all_seeds), None, None, all_seeds[0].n))
+    own = [evaluation.metrics.get(measure, NONE) for evaluation in all_seeds]
     if measure in RATIOS and passages and all(estimate.value is None for estimate in own):
-        own = shown_less(passages, evaluations, measure)
-    if len(evaluations) == 1:
+        own = shown_less(list(passages.values()), all_seeds, measure)
+    if len(own) == 1:
         return asdict(own[0])
-    columns = [_column(evaluation, measure) for evaluation in evaluations]
     seeds = {"seeds": [estimate.value for estimate in own]}
-    if any(value is None for column in columns for value in column):
+    report = over_seeds(_columns(all_seeds, measure)[1])
+    if report.questions.value is None:  # a ratio of totals has no values of questions
         known = [estimate.value for estimate in own if estimate.value is not None]
         return asdict(Estimate(fmean(known) if known else None, None, None, own[0].n)) | seeds
-    report = over_seeds(columns)
     return asdict(report.questions) | seeds | {"seed_sd": report.seed_sd}
 
 
-def _column(evaluation: Evaluation, measure: str) -> list[float | None]:
-    return [r.metrics.get(measure) for r in sorted(evaluation.records(), key=lambda r: r.key)]
+def _column(evaluation: Evaluation, measure: str) -> dict[Key, float | None]:
+    return {key: found.get(measure) for key, found in evaluation.figures().items()}
+
+
+def _columns(evaluations: Sequence[Evaluation], measure: str) -> tuple[list[Key], list[list[float | None]]]:
+    """The questions that all evaluations have, and the values of each evaluation on them."""
+    tables = [_column(evaluation, measure) for evaluation in evaluations]
+    keys = [key for key in tables[0] if all(key in table for table in tables)]
+    return keys, [[table[key] for key in keys] for table in tables]
 
 
 def _differences(study: Study, own: Found, first: Found) -> list[dict[str, Any]]:
-    """Each figure minus the first row's, question by question, first seeds only."""
+    """Each figure minus the first row's, question by question, as means over the seeds that both have.
+
+    Questions that one row alone has are left out: a protocol that cannot refuse is not asked what has no answer.
+    """
     found = []
     for key in own.answers:
         for measure in study.measures:
-            base, evaluations = first.of(measure).get(key, []), own.of(measure)[key]
-            if not (base and evaluations):
+            base, evaluations = first.of(measure).get(key, {}), own.of(measure)[key]
+            if not (seeds := [seed for seed in base if seed in evaluations]):
                 continue
-            one, two = (_column(each[0], measure) for each in (base, evaluations))
-            if len(one) == len(two) and any(value is not None for value in one):
+            pairs = [side[seed] for side in (base, evaluations) for seed in seeds]
+            columns = _columns(pairs, measure)[1]
+            one, two = seed_means(columns[: len(seeds)]), seed_means(columns[len(seeds) :])
+            if any(value is not None for value in one):
                 difference = paired_difference(one, two)
                 found.append({"dataset": key[0], "noise": key[1], "measure": measure, **asdict(difference)})
     return found
@@ -228,7 +244,7 @@ def differs(found: Mapping[str, Found], printed: Sequence[PublishedFigure]) -> l
     ours: dict[str, dict[str, None]] = {}
     for cells in found.values():
         for (dataset, _), evaluations in cells.answers.items():
-            for evaluation in evaluations[:1]:
+            for evaluation in list(evaluations.values())[:1]:
                 name = str(evaluation.records()[0].dataset) if evaluation.n else dataset
                 values = origin_of(evaluation, name, evaluation.n) | {"model": _model(evaluation)}
                 for key, value in values.items():
@@ -264,13 +280,9 @@ def _overlap(study: Study, found: Mapping[str, Found]) -> list[dict[str, Any]]:
     for key, evaluations in one.items():
         if not evaluations or not two.get(key):
             continue
-        pairs = [
-            (bool(a), bool(b))
-            for a, b in zip(
-                *(_column(e, study.measures[0]) for e in (evaluations[0], two[key][0])), strict=True
-            )
-            if a is not None and b is not None
-        ]
+        first_seeds = [next(iter(each.values())) for each in (evaluations, two[key])]
+        columns = _columns(first_seeds, study.measures[0])[1]
+        pairs = [(bool(a), bool(b)) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
         names = {
             (True, True): "both",
             (True, False): "first only",

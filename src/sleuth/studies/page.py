@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from sleuth.evaluation.statistics import Estimate
 
 def write_study(path: Path, result: Mapping[str, Any]) -> None:
     """Write the page of an outcome."""
-    seeds = ", ".join(map(str, result["seeds"]))
+    seeds = _listed(result["seeds"])
     settings = f" · {' '.join(result['settings'])}" if result["settings"] else ""
     missing = [f"{row['label']}: {row['missing']}." for row in result["rows"] if row["missing"]]
     failed = [f"{folder}: {reason}" for folder, reason in result["failed"].items()]
@@ -52,10 +52,15 @@ def table(result: Mapping[str, Any]) -> Grid | None:
         cells = [own.get(key, "–") for key in columns]
         cells += [_trained(row["last"].get(name), name) for name in last]
         cells += [number(theirs[k]["value"], k[1]) if k in theirs else "–" for k in printed]
-        rows.append((row["label"], *cells))
+        part = row["seeds"] and row["seeds"] != sorted(result["seeds"])
+        rows.append((f"{row['label']} (seeds {_listed(row['seeds'])})" if part else row["label"], *cells))
     published = [f"published: {data} {figure_label(m)}" for data, m in printed]
     trained = [figure_label(_named(name)) if _named(name) in FIGURES else name for name in last]
     return Grid("Ours and published", ("row", *heads, *trained, *published), tuple(rows), words=1)
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds))
 
 
 def _named(name: str) -> str:
@@ -161,9 +166,14 @@ def _spread(result: Mapping[str, Any]) -> list[Markup]:
         for s in row["spread"]:
             found.setdefault((s["dataset"], s["measure"]), {})[row["label"]] = s["values"]
     return [
-        histogram(f"{dataset}: {figure(measure).label}", figure(measure).unit, values)
+        histogram(f"{dataset}: {figure(measure).label}{_one_of(result)}", figure(measure).unit, values)
         for (dataset, measure), values in found.items()
     ]
+
+
+def _one_of(result: Mapping[str, Any]) -> str:
+    """The end of a chart's title: curves and distributions are those of one seed."""
+    return ", first seed" if len(result["seeds"]) > 1 else ""
 
 
 def _curves(result: Mapping[str, Any]) -> list[Markup]:
@@ -172,5 +182,5 @@ def _curves(result: Mapping[str, Any]) -> list[Markup]:
     for name in names:
         drawn = {row["label"]: row["curves"][name] for row in result["rows"] if row["curves"].get(name)}
         lines = [Line(label, *zip(*points, strict=True)) for label, points in drawn.items()]
-        charts.append(line_chart(name, "value", lines))
+        charts.append(line_chart(f"{name}{_one_of(result)}", "value", lines))
     return charts

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from sleuth.datasets import split_spec
+from sleuth.errors import ConfigError
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.studies.papers.data import size_of
@@ -71,12 +72,17 @@ class Place:
 
 
 def plan(study: Study, place: Place) -> list[Job]:
-    """The jobs of every row that can be run; each job once, those of the cheapest row first."""
+    """The jobs of every row that can be run; each job once, those of the cheapest row first.
+
+    Raises ConfigError for two different jobs with one folder.
+    """
     rows = [_row_jobs(study, row, place) for row in study.runs(place.scale)]
     rows.sort(key=lambda jobs: sum(job.tokens.passes for job in jobs))
     found: dict[Path, Job] = {}
     for job in (job for jobs in rows for job in jobs):
-        found.setdefault(job.folder, job)
+        same = found.setdefault(job.folder, job)
+        if (same.recipe, same.weights, same.evidence) != (job.recipe, job.weights, job.evidence):
+            raise ConfigError(f"rows {same.row} and {job.row} of {study.name} would share {job.folder}")
     return list(found.values())
 
 
@@ -122,7 +128,7 @@ def _system_jobs(study: Study, label: str, system: System, place: Place, seed: i
             if system.reads:
                 reads = _recipe(system.reads, system, place, seed).sized(eval_data=spec)
                 job = _evaluation(label, reads, base, reader_weights, dataset, level, seed)
-                folder = own.folder.with_name(f"{own.folder.name}-read")
+                folder = own.folder.with_name(f"{own.folder.name}-read-{reads.name.replace('/', '-')}")
                 jobs.append(replace(job, folder=folder, evidence=own.folder))
     return jobs
 
@@ -159,7 +165,7 @@ def _evaluation(
     noise = f"-noise-{level}" if level else ""
     # Two studies may give one name to different data.
     data = f"{dataset}-{digest(recipe.scale.eval_data, 3).hex()}"
-    folder = base / "studies" / f"{recipe.name.partition('/')[2]}-{data}{noise}"
+    folder = base / "studies" / f"{recipe.name.replace('/', '-')}-{data}{noise}"
     questions = _questions(recipe)
     tokens = Tokens((questions or UNKNOWN_QUESTIONS) * _longest(recipe), 0)
     bounded = questions is not None

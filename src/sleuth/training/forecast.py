@@ -97,18 +97,28 @@ def forecast(plan: Scale, algorithm: Algorithm, learner: Learner, length: Length
     longest = min(plan.max_context, (plan.max_steps + 1) * turn)
     # A token takes two operations for each weight forward, and four more backward.
     speed = max(1.0, EFFICIENCY * learner.flops_per_s) / learner.parameters
-    most = _work(plan, algorithm, Length(0, longest, plan.max_steps), speed)
+    refilled = 1 + plan.refill
+    most = _work(plan, algorithm, Length(0, longest, plan.max_steps), speed, refilled)
     likely = _work(plan, algorithm, length, speed) if length else None
     return Forecast(most, likely)
 
 
-def _work(plan: Scale, algorithm: Algorithm, length: Length, speed: float) -> Work:
-    """Work of a whole run; `speed` is in operations per second and weight."""
-    samples = algorithm.rollouts_per_question(length.turns)
-    rollouts = round(plan.steps * plan.batch * (length.prompt + samples * length.rest))
-    warm_start = round(plan.warm_start_examples * plan.warm_start_epochs * (length.prompt + length.rest))
-    updates = warm_start + rollouts * algorithm.num_updates
-    passes = 2 * rollouts + 6 * updates + (2 * rollouts if algorithm.needs_reference else 0)
+def _work(plan: Scale, algorithm: Algorithm, length: Length, speed: float, refilled: float = 1) -> Work:
+    """Work of a whole run; `speed` is in operations per second and weight.
+
+    `refilled`: questions played for one of a batch.
+    """
+    episode = length.prompt + length.rest
+    question = length.prompt + algorithm.rollouts_per_question(length.turns) * length.rest
+    batches = plan.steps * plan.batch * refilled * question
+    candidates = plan.candidates * question if plan.steps else 0
+    dev = plan.dev_questions * (1 + plan.steps // plan.dev_every) * episode
+    trained = round(batches * algorithm.trained_share * algorithm.num_updates)
+    warm_start = round(plan.warm_start_examples * plan.warm_start_epochs * episode)
+    rollouts, updates = round(batches + candidates + dev), warm_start + trained
+    # Gradients of frozen layers are not computed; a warm start trains all.
+    backward = 4 * warm_start + 4 * (1 - plan.frozen_layers) * trained
+    passes = 2 * rollouts + 2 * updates + backward + (2 * trained if algorithm.needs_reference else 0)
     return Work(rollouts, updates, passes / speed / 3600)
 
 

@@ -8,9 +8,11 @@ and never trained on.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm, Companion
+from sleuth.engines.models import weights_hash
 from sleuth.episodes.record import derive_seed
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, TrainingError
@@ -37,7 +39,7 @@ from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.phase import Evaluate, Phase, TrainResult
 from sleuth.training.runs.state import TrainingState, identity_of
 from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
-from sleuth.training.selection import check_selection
+from sleuth.training.selection import check_settings
 from sleuth.training.update.drift import drift_of
 from sleuth.training.update.optimiser import Optimiser, Schedule
 from sleuth.training.update.spend import Arithmetic, spend
@@ -81,9 +83,13 @@ def train(
     call this; the first alone calls `evaluate`. Raises ConfigError or TrainingError for settings that
     cannot be trained with and for another run's folder.
     """
-    check_settings(parts, plan)
-    # Without a step there is nothing to choose from.
-    dev, questions = divide(parts.questions, plan if plan.steps else replace(plan, dev_questions=0))
+    if not plan.steps:
+        return TrainResult(0, "done", 0.0, {})
+    if not parts.questions:
+        raise TrainingError("there are no questions to train on")
+    ranks.check(plan)
+    check_settings(parts.reward, parts.algorithm, plan)
+    dev, questions = divide(parts.questions, plan)
     rewards = parts.reward.stages()
     began = time.monotonic()
     results: list[TrainResult] = []
@@ -96,7 +102,7 @@ def train(
             staged = replace(parts, questions=questions, reward=reward)
             left = None if deadline_s is None else deadline_s - (time.monotonic() - began)
             later = _after_steps(sum(result.steps for result in results), evaluate)
-            results.append(_Stage(name, policy, staged, plan, log, dev, later).run(asked, left))
+            results.append(_Stage(name, policy, staged, plan, log, dev, later, number > 1).run(asked, left))
             if results[-1].stopped not in ("done", "collapsed"):
                 break
     steps = sum(result.steps for result in results)
@@ -106,18 +112,6 @@ def train(
 def _after_steps(before: int, evaluate: Evaluate | None) -> Evaluate | None:
     """`evaluate` of a stage that begins after `before` steps."""
     return evaluate and (lambda step: evaluate(before + step))
-
-
-def check_settings(parts: Parts, plan: Scale) -> None:
-    """Raise ConfigError or TrainingError for settings that cannot be trained with, before hours of work."""
-    if not parts.questions:
-        raise TrainingError("there are no questions to train on")
-    if plan.temperature <= 0:
-        raise TrainingError(f"training samples at a temperature above 0, not {plan.temperature}")
-    check_selection(plan)
-    ranks.check(plan)
-    parts.algorithm.check(plan)
-    parts.reward.check(plan)
 
 
 @dataclass
@@ -131,6 +125,8 @@ class _Stage:
     log: RunLog
     dev: Sequence[Question]
     evaluate: Evaluate | None
+    follows: bool = False
+    """Whether an earlier stage made the weights that this one begins with."""
     empty: int = 0
     """Steps in a row that gave no usable episode."""
     rows: list[Mapping[str, float]] = field(default_factory=list)
@@ -165,6 +161,8 @@ class _Stage:
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
         identity = identity_of(policy, plan, algorithm, self.parts.questions)
+        if self.follows:  # further steps of an earlier stage would change nothing here
+            identity["first weights"] = weights_hash(policy.state().items())
         slots = {"protocol": self.parts.world.protocol, "reward": self.parts.reward, "algorithm": algorithm}
         state = TrainingState(policy, optimiser, folder, identity, slots=slots, others=saved)
         # Without dev questions the scores are mean rewards: they serve the guards, and patience does not apply.
@@ -231,7 +229,7 @@ class _Stage:
 
     def _after(self, step: int) -> Mapping[str, float]:
         """Figures of the evaluations that are due after a step; a stalled dev score ends the stage."""
-        plan, figures = self.plan, dict[str, float]()
+        plan = self.plan
         self.rows.append(self.phase.figures)
         if plan.guards and (reason := fault(self.rows)):
             self.collapse, self.phase.total = reason, step
@@ -244,13 +242,14 @@ class _Stage:
         if self._is_dev_due(step):
             score = self._dev_score()
             self._score(step, score)
-            figures |= {"dev/em": score, "dev/best_step": float(self.best.step)}
+            # Now, since a request to stop abandons the evaluation below.
+            self.phase.figures |= {"dev/em": score, "dev/best_step": float(self.best.step)}
             if self.best.stalled_at() is not None:
                 self.phase.total = step
         evaluate = self.evaluate
         if evaluate and (step == self.phase.total or (plan.eval_every and step % plan.eval_every == 0)):
-            figures |= ranks.first(lambda: evaluate(step))
-        return figures
+            return ranks.first(lambda: evaluate(step))
+        return {}
 
     def _score_start(self, groups: Groups) -> None:
         """Score the first weights by their rewards, where no dev questions do."""
@@ -271,8 +270,8 @@ class _Stage:
     def _experience(self, step: int) -> tuple[Groups, int]:
         """Scored groups of one step, and the number of episodes played for them.
 
-        With a pool, questions are drawn by what they can teach, and groups with equal rewards are
-        replaced by further questions within the bound of plan.refill. Groups of the measurement come first.
+        With a pool, questions are drawn by what they can teach, and groups of the measurement come first.
+        Further questions follow groups with equal rewards, within the bound of plan.refill.
         """
         plan, pool = self.plan, self.pool
         if pool and (measured := self.measured.of_step(step, plan.batch)):
@@ -284,14 +283,22 @@ class _Stage:
             questions = pool.draw(plan.batch, derive_seed("draw", plan.seed, step))
         groups = self._play(questions, step)
         left = round(plan.refill * plan.batch)
-        while pool and left and (missing := plan.batch - sum(map(is_live, groups))) > 0:
-            more = pool.draw(min(missing, left), derive_seed("refill", plan.seed, step, left), questions)
+        while left and (missing := plan.batch - sum(map(is_live, groups))) > 0:
+            seed = derive_seed("refill", plan.seed, step, left)
+            more = self._draw(min(missing, left), seed, questions)
             if not more:
                 break
             left -= len(more)
             questions += more
             groups += self._play(more, step)
         return groups, sum(map(len, groups))
+
+    def _draw(self, count: int, seed: int, without: list[Question]) -> list[Question]:
+        """Further questions of a step: by what they can teach where there is a pool, else all alike."""
+        if self.pool:
+            return self.pool.draw(count, seed, without)
+        order = (self.parts.questions[i] for i in shuffled(len(self.parts.questions), "refill", seed))
+        return list(islice((question for question in order if question not in without), count))
 
     def _play(self, questions: Sequence[Question], step: int) -> Groups:
         """Scored experience from the current policy; each rank plays and scores a share of it.
@@ -339,8 +346,8 @@ class _Stage:
         """
         started = time.monotonic()
         groups = self._play(pool.questions, 0)
-        self._score_start(groups)
         live = [group for group in groups if is_live(group)]
+        self._score_start(live or groups)  # later steps draw such groups
         mixed = [group for group in live if is_mixed(group)]
         ranks.first(lambda: self.measured.write(mixed if len(mixed) >= self.plan.batch else live))
         record = {
@@ -372,11 +379,13 @@ class _Stage:
         episodes = distinct(groups)
         left_out = [t for t in episodes if not is_trainable(t)]
         self.empty = self.empty + 1 if len(left_out) == len(episodes) else 0
-        if not left_out:
+        if episodes and not left_out:
             return
-        first = left_out[0]
-        reason = first.fault or (first.score.invalid if first.score else "")
-        line = f"step {step}: {len(left_out)} of {len(episodes)} episodes left out, the first: {reason}"
+        line = f"step {step}: there are no episodes"
+        if left_out:
+            first = left_out[0]
+            reason = first.fault or (first.score.invalid if first.score else "")
+            line = f"step {step}: {len(left_out)} of {len(episodes)} episodes left out, the first: {reason}"
         self.log.say(line)
         if self.empty >= EMPTY_STEPS:
             raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")

@@ -3,9 +3,11 @@
 A checkpoint chosen on test questions has seen them, so its figures on them are no test any more.
 """
 
+from sleuth.algorithms.base import Algorithm
 from sleuth.datasets import parts_of
 from sleuth.datasets.splits import not_for_selection, split_of
-from sleuth.errors import ConfigError
+from sleuth.errors import ConfigError, TrainingError
+from sleuth.rewards.base import Reward
 from sleuth.scale import Scale
 
 
@@ -26,3 +28,14 @@ def check_selection(scale: Scale) -> None:
             f"checkpoints would be selected on questions of {tests[0]}, a test split; "
             "set scale.train_data to one for training, or scale.dev_questions=0 to keep the last weights"
         )
+
+
+def check_settings(reward: Reward, algorithm: Algorithm, scale: Scale) -> None:
+    """Raise ConfigError or TrainingError for settings that cannot be trained with, before hours of work."""
+    if scale.temperature <= 0:
+        raise TrainingError(f"training samples at a temperature above 0, not {scale.temperature}")
+    if scale.candidates and algorithm.group_size < 2:
+        raise ConfigError("a single episode shows no question that is worth drawing: set scale.candidates=0")
+    check_selection(scale)
+    algorithm.check(scale)
+    reward.check(scale)

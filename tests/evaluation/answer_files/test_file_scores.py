@@ -30,6 +30,12 @@ def test_facts_and_joint_of_hotpotqa() -> None:
     assert (means["joint_em"].n, means["joint_em"].left_out) == (3, 1)
 
 
+def test_a_question_without_a_row_is_wrong_in_every_score() -> None:
+    rows = [Row("a", "Paris", ("Paris",), facts=FACTS, gold_facts=FACTS), Row("b", None, ("Paris",))]
+    means = file_scores(rows, HOTPOT).means
+    assert [means[name].value for name in ("em", "support_em", "joint_em")] == [0.5, 0.5, 0.5]
+
+
 def test_2wiki_has_a_joint_score_only_with_triples() -> None:
     row = Row("a", "Paris", ("Paris",), facts=FACTS, gold_facts=FACTS)
     assert "joint_em" not in file_scores([row], TWOWIKI).means

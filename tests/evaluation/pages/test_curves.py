@@ -47,6 +47,12 @@ def test_several_runs_have_a_line_each_in_their_own_colours() -> None:
     assert re.findall(r"--series-(\d)\)\"></span>([^<]+)", loss) == [("1", "first"), ("2", "&lt;second&gt;")]
 
 
+def test_several_runs_are_compared_by_their_total_reward() -> None:
+    rows = [{"phase": "train", "step": i, "reward/answer": 0.1, "reward/total": 0.9} for i in (1, 2)]
+    assert "0.9" in (page := training_curves({"a": rows, "b": rows}))
+    assert "0.1" not in page.partition("last values")[2][:60]
+
+
 def test_rounding_errors_of_the_loss_are_drawn_as_zero() -> None:
     rows = [{"step": i, "update/loss": (-1) ** i * 1e-8, "update/lr": 1e-8} for i in range(3)]
     loss, rate = training_curves({"": rows}).split("<figure>")[1:]

@@ -33,6 +33,7 @@ ANSWER, REFUSE = "<think>t</think><answer>x</answer>", "<think>t</think><refuse>
         ),
         (["<answer>x</answer><think>t</think>"], "not one <think> and then an action: answer, think"),
         (["hello", ANSWER], "no actions in one turn"),
+        (["<back<think>t</think>track/>", ANSWER], "no actions in one turn"),
         ([ANSWER, SEARCH], "something follows the answer"),
         ([REFUSE, ANSWER], "something follows the refuse"),
     ],

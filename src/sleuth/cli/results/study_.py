@@ -171,6 +171,7 @@ def _hours(value: float | None) -> str:
 
 
 def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Namespace) -> int:
+    from sleuth.errors import ConfigError
     from sleuth.judges.llm import LLMJudge
     from sleuth.storage import write_json
     from sleuth.studies.outcome import outcome
@@ -178,11 +179,15 @@ def _run(study: Study, place: Place, jobs: Sequence[Job], arguments: argparse.Na
     from sleuth.studies.record import all_changed
     from sleuth.studies.run import run_jobs
 
-    judge = LLMJudge(arguments.llm_judge) if arguments.llm_judge and "llm_judge" in study.measures else None
+    judge = LLMJudge(arguments.llm_judge) if arguments.llm_judge else None
+    if judge and (arguments.page or "llm_judge" not in study.measures):
+        without = "--page runs nothing" if arguments.page else f"{study.name} has no such figure"
+        raise ConfigError(f"--llm-judge has no use: {without}")
     index = arguments.index
     failed = all_changed(jobs, index or None) if arguments.page else run_jobs(jobs, index, warn, judge)
     result = outcome(study, place, failed)
-    if "llm_judge" in study.measures and not arguments.llm_judge:
+    judged = [f for row in result["rows"] for f in row["figures"] if f["measure"] == "llm_judge"]
+    if judged and not any(f["n"] for f in judged):
         result["notes"].append("The LLM judge was not asked: --llm-judge.")
     path = arguments.output / f"{study.name.replace('/', '-')}-{place.scale}.html"
     write_study(path, result)

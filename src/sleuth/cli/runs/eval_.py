@@ -22,7 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from sleuth.errors import ConfigError
+    from sleuth.evaluation.judged import judge_answers, judge_evidence
+    from sleuth.evaluation.result import RESULT
+    from sleuth.judges import open_judge
+    from sleuth.judges.llm import LLMJudge
 
+    if arguments.samples and (arguments.judge or arguments.llm_judge):
+        raise ConfigError("samples are not judged: leave out --samples, or --judge and --llm-judge")
     experiment, engine, output = open_all(arguments, "headroom" if arguments.samples else "eval")
     if arguments.samples:
         world = experiment.world_of(engine)
@@ -34,17 +41,16 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"result folder: {output}")
         return 0
     _check_gold(experiment)
+    answers = LLMJudge(arguments.llm_judge) if arguments.llm_judge else None
+    evidence = open_judge(arguments.judge) if arguments.judge else None
+    if not (output / RESULT).exists():  # a judge that cannot be asked is found before hours of evaluation
+        for judge in filter(None, (answers, evidence)):
+            judge.open()
     evaluation = experiment.evaluate(output.name, engine)
-    if arguments.llm_judge:
-        from sleuth.evaluation.judged import judge_answers
-        from sleuth.judges.llm import LLMJudge
-
-        evaluation = judge_answers(evaluation, LLMJudge(arguments.llm_judge))
-    if arguments.judge:
-        from sleuth.evaluation.judged import judge_evidence
-        from sleuth.judges import open_judge
-
-        evaluation = judge_evidence(evaluation, (arguments.judge, open_judge(arguments.judge)))
+    if answers:
+        evaluation = judge_answers(evaluation, answers)
+    if evidence:
+        evaluation = judge_evidence(evaluation, (arguments.judge, evidence))
     warn_of_faults(evaluation)
     if arguments.json:
         print_json({"folder": str(output), **evaluation.headline(), "settings": evaluation.settings})

@@ -21,6 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     kind = arguments.kind
     levels = levels_of(kind, _numbers(arguments.levels))
+    if arguments.pool and kind != "noise":
+        raise ConfigError(f"--pool is where noise is drawn from, and --kind is {kind}")
     experiment, engine, output = open_all(arguments, f"robustness-{kind}", one_folder=False)
     curve = measure_robustness(experiment, kind, engine, levels, arguments.pool)
     if arguments.json:

@@ -14,7 +14,7 @@ from sleuth.judges.base import Judge
 from sleuth.judges.correctness import correctness
 from sleuth.judges.evidence_quality import Evidence, evidence_quality
 from sleuth.judges.llm import LLMJudge
-from sleuth.metrics.answers import Match, Rules, answer_match, exact_match, f1
+from sleuth.metrics.answers import WRONG, Match, Rules, answer_match, exact_match, f1
 from sleuth.metrics.citations import CitationScore, Cited, score_citations
 from sleuth.metrics.no_answer import NoAnswer, best_threshold
 from sleuth.metrics.refusal import refusal_figures
@@ -110,11 +110,11 @@ def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
         return {}
     columns: dict[str, list[Match | None]] = {}
     if any(getattr(row, wanted.kind) is not None for row in rows):
-        columns["support"] = [_support_match(row, rules) for row in rows]
+        columns["support"] = [_support_match(row, rules) or _absent(row) for row in rows]
     if any(row.triples is not None for row in rows):
-        gold = [(row.triples, row.gold_triples) for row in rows]
         columns["evidence"] = [
-            None if wanted is None else evidence_triples(row, wanted) for row, wanted in gold
+            _absent(row) if row.gold_triples is None else evidence_triples(row.triples, row.gold_triples)
+            for row in rows
         ]
     # Half of 2Wiki's task would pass for its joint score if a file without triples had one.
     if wanted.kind == "facts" and len(columns) == 1 + wanted.triples:
@@ -126,6 +126,12 @@ def _support(rows: Sequence[Row], rules: Rules) -> dict[str, Estimate]:
         for name, matches in columns.items()
         for part in ("em", "f1", "precision", "recall")
     }
+
+
+def _absent(row: Row) -> Match | None:
+    """A question of the gold file without a row has no gold evidence either, and is wrong; else None."""
+    given = (row.prediction, row.facts, row.triples, row.paragraphs)
+    return WRONG if all(part is None for part in given) else None
 
 
 def _support_match(row: Row, rules: Rules) -> Match | None:

@@ -12,19 +12,12 @@ from typing import Any
 
 from sleuth.errors import ConfigError
 from sleuth.evaluation.comparing.comparison import MAIN, Column, Comparison, Part, with_values
-from sleuth.evaluation.comparing.entries import (
-    Entry,
-    flat,
-    group_by_seed,
-    load_entries,
-    seed_means,
-    shared_keys,
-)
+from sleuth.evaluation.comparing.entries import Entry, flat, group_by_seed, load_entries, shared_keys
 from sleuth.evaluation.provenance import stamps
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import Leaks
 from sleuth.evaluation.settings import differing
-from sleuth.evaluation.statistics import bootstrap_mean, holm, over_seeds, paired_difference
+from sleuth.evaluation.statistics import bootstrap_mean, holm, over_seeds, paired_difference, seed_means
 
 MUST_AGREE = ("dataset", "rules", "decoding", "retriever", "limits")
 """Settings that must agree for figures to be comparable, in the order of messages. Any other setting of a result

@@ -3,7 +3,6 @@
 Only recorded facts count: the recipe of the run around an evaluation, its settings, versions and engine.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -137,9 +136,3 @@ def _identity(entry: Entry) -> str:
     settings = {name: value for name, value in evaluation.settings.items() if name not in _OF_A_RUN}
     parts = [run.identity, stage_of(evaluation), settings, evaluation.versions, evaluation.engine]
     return msgspec.json.encode(parts, order="sorted").decode()
-
-
-def seed_means(runs: Sequence[Sequence[float | None]]) -> list[float | None]:
-    """Each question's mean over runs; None where a run has no value."""
-    columns = ([value for value in column if value is not None] for column in zip(*runs, strict=True))
-    return [math.fsum(column) / len(runs) if len(column) == len(runs) else None for column in columns]

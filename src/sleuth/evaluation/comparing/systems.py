@@ -11,13 +11,13 @@ from typing import Any
 
 from sleuth.errors import DataError
 from sleuth.evaluation.comparing.comparison import Column, Comparison
-from sleuth.evaluation.comparing.entries import Entry, seed_means, shared_keys
+from sleuth.evaluation.comparing.entries import Entry, shared_keys
 from sleuth.evaluation.comparing.error_classes import CLASSES
 from sleuth.evaluation.comparing.outcomes import Outcome
 from sleuth.evaluation.comparing.tables import Grid
 from sleuth.evaluation.records import Key
 from sleuth.evaluation.result import TRAJECTORIES
-from sleuth.evaluation.statistics import ratio_interval
+from sleuth.evaluation.statistics import ratio_interval, seed_means
 from sleuth.text import counted
 
 COSTS = {

@@ -23,15 +23,16 @@ class Chart(NamedTuple):
     names: str  # Pattern of the figures to draw.
     factor: float = 1.0
     smallest: float = 0.0  # Values below it are rounding errors of float32 and drawn as 0.
+    compared: str = ""  # The figure for which several runs are compared, where `names` can fit more than one.
 
 
 CHARTS = (
-    Chart("Reward", "mean per episode", r"reward/(?!zero_variance|.*_se).*"),
+    Chart("Reward", "mean per episode", r"reward/(?!zero_variance|.*_se).*", compared="reward/total"),
     Chart("Right answers", "% of episodes", "rollouts/right", 100.0),
     Chart("Valid format", "% of episodes", "rollouts/valid_format", 100.0),
     Chart("Searches", "per episode", "rollouts/searches"),
     Chart("Response length", "tokens", "rollouts/response_length"),
-    Chart("KL to the reference", "nats per token", r"update/kl(_.*)?"),
+    Chart("KL to the reference", "nats per token", r"update/kl(_.*)?", compared="update/kl_start"),
     # With one update a batch the advantages sum to 0 at ratios of 1.
     Chart("Loss", "objective", "update/loss", smallest=1e-6),
     Chart("Entropy", "nats per token", "update/entropy"),
@@ -76,7 +77,7 @@ def _draw(chart: Chart, columns: Mapping[str, Mapping[str, Floats]]) -> Markup:
     is_alone, lines = len(columns) == 1, []
     for run, found in columns.items():
         names = [name for name in found if re.fullmatch(chart.names, name)]
-        for name in names if is_alone else names[:1] or [""]:
+        for name in names if is_alone else [chart.compared or chart.names]:
             label = name.rpartition("/")[2].replace("_", " ") if is_alone else run
             steps, values = found.get(name, np.empty((2, 0)))
             values = np.where(abs(values) < chart.smallest, 0, values)

@@ -58,7 +58,7 @@ class DPO(PairwiseDPO):
     def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """The best pair of every state, as two signals: +1 on each token of x⁺, −1 on each of x⁻; see `weigh`."""
         ranked = [found for group in groups if (found := candidates_of(group))]
-        if self.preference == "reward_model":
+        if ranked and self.preference == "reward_model":
             assert companion is not None
             ranked = companion.rank(ranked)  # type: ignore[attr-defined]
         pairs = [pair for each in ranked if (pair := best_pair(each, self.margin)) is not None]

@@ -11,7 +11,7 @@ from torch import Tensor
 from sleuth.algorithms.base import Algorithm
 from sleuth.checked import describe
 from sleuth.engines.models import weights_hash
-from sleuth.errors import TrainingError
+from sleuth.errors import OtherRunError, TrainingError
 from sleuth.scale import Scale
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
@@ -101,7 +101,7 @@ class TrainingState:
     def restore(self, say: Callable[[str], None]) -> None:
         """Load the newest complete checkpoint, if there is one.
 
-        Raises TrainingError if it was saved by a run with another identity or other parts.
+        Raises OtherRunError if it was saved by a run with another identity or other parts.
         """
         found = latest_checkpoint(self._folder, say)
         if found is None:
@@ -109,7 +109,7 @@ class TrainingState:
         saved = found.scalars["identity"]
         for name, value in self._identity.items():
             if saved.get(name, value) != value:  # older checkpoints have fewer names
-                raise TrainingError(
+                raise OtherRunError(
                     f"{self._folder} was trained with {name} {saved[name]!r}, not {value!r}: "
                     "continue it unchanged or choose another folder"
                 )
@@ -118,7 +118,7 @@ class TrainingState:
                 say(f"{self._folder.name}: continues with other settings of the {name} than before")
         known = {"policy", "optimiser", *self._others}
         if names := sorted(known ^ found.tensors.keys()):
-            raise TrainingError(
+            raise OtherRunError(
                 f"{self._folder} was trained {'without' if names[0] in known else 'with'} a {names[0]}: "
                 "continue it unchanged or choose another folder"
             )
