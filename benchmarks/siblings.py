@@ -22,7 +22,7 @@ from parts import commit, machine, write
 
 from sleuth.evaluation.statistics import bootstrap_ratio
 from sleuth.experiment import Experiment
-from sleuth.metrics.evidence import gold_shown
+from sleuth.gold import gold_shown
 from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.recipes.evo_rag.siblings import Candidate, best_pair, branch, candidates_of

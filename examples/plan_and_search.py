@@ -9,7 +9,7 @@ policy  <answer>…</answer>
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sleuth.algorithms.grpo import GRPO
 from sleuth.episodes.protocol import AgentProtocol
@@ -72,5 +72,5 @@ RECIPE = Recipe(
     retriever=BM25(),
     reward=AnswerReward(),
     algorithm=GRPO(group_size=4, beta=0.0),
-    scale=SEARCH_AGENT,
+    scale=replace(SEARCH_AGENT, warm_start_examples=0),  # a warm start needs `demonstrate`
 )

@@ -66,6 +66,15 @@ def test_a_torn_line_is_ignored_and_then_removed(tmp_path: Path, length: int):
     assert list(read_lines(path)) == [{"a": 1}, {"a": "\ufffd"}]
 
 
+def test_a_last_line_without_its_newline_is_kept_if_it_is_whole(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n{"a": 2}')
+    assert [row["a"] for row in read_lines(path)] == [1, 2]
+    with LinesWriter(path) as lines:
+        lines.write({"a": 3})
+    assert [row["a"] for row in read_lines(path)] == [1, 2, 3]
+
+
 def test_a_damaged_line_names_file_and_line(tmp_path: Path):
     path = tmp_path / "a.jsonl"
     assert list(read_lines(path)) == []

@@ -16,7 +16,7 @@ from typing import Self
 from sleuth.citations import Citation, Cited, bare_answer, cite
 from sleuth.engines import open_engine
 from sleuth.engines.base import Engine, Sampling
-from sleuth.engines.scripted import ByteTokenizer
+from sleuth.engines.scripted import BYTES_A_TOKEN, ByteTokenizer
 from sleuth.episodes.events import Event
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.record import Record
@@ -29,9 +29,6 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rollouts.run import roll_out
 from sleuth.text import contains, normalise
 from sleuth.types import Exchange, Hit, Passage, Question, Trajectory
-
-BYTES_A_TOKEN = 4
-"""Approximate bytes of English text per token."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +137,8 @@ class Agent:
         Closing the iterator ends the episode and frees its place in the engine's batch.
         """
         world = replace(self.world(), sampling=sampling)
+        # An endpoint is asked for its length once, which must not hold up the event loop.
+        await asyncio.to_thread(getattr, self.engine, "context_length")
         record = world.record(asked(question, passages, history), seed=seed)
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         record.watch = events.put_nowait

@@ -201,7 +201,8 @@ class Experiment:
         if not kept:
             raise ConfigError(
                 f"no question of {scale.train_data} could be demonstrated; "
-                "a warm start needs questions with gold hops (or set scale.warm_start_examples=0)"
+                "a warm start needs questions with gold hops, and a protocol with `demonstrate` "
+                "(or set scale.warm_start_examples=0)"
             )
         return kept
 

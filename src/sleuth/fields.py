@@ -97,6 +97,11 @@ def texts(value: object, field: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def not_blank(value: object, field: str) -> tuple[str, ...]:
+    """A list of texts as a tuple without repeats; blank ones are left out, as among an answer's aliases."""
+    return texts([item for item in as_list(value, field) if not isinstance(item, str) or item.strip()], field)
+
+
 def as_record(value: object, field: str) -> Mapping[str, Any]:
     """`value` as an object."""
     if not isinstance(value, Mapping):

@@ -6,6 +6,7 @@ never import paths, so that reading a recipe can run no code.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from importlib.metadata import entry_points
 from typing import Any, Self, cast, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -103,6 +104,9 @@ def _part_name(part: Any) -> str:
         for name, target in table.items():
             if target == path:
                 return f"{room}/{name}"
+        for plugin in entry_points(group=f"sleuth.{room}"):
+            if plugin.value == path:
+                return f"{room}/{plugin.name}"
     raise ConfigError(
         f"{type(part).__qualname__} is not a registered part, so it cannot be saved as JSON; "
         "run the recipe from its own .py file"
@@ -203,7 +207,7 @@ def _value(current: Any, hint: Any, wanted: Settings, key: str) -> Any:
     text = wanted.get(())
     is_none = text is not None and text.lower() in ("", "none", "null")
     may_be_none = type(None) in get_args(hint)
-    if text is not None and room in ROOMS and not is_none:
+    if text is not None and room in ROOMS and (not is_none or text in ROOMS[room]):
         return _fitting(_changed(resolve(room, ROOMS[room], text), inside, key), hint, key)
     if text is None and is_dataclass(current):
         return _changed(current, inside, key)
@@ -216,7 +220,8 @@ def _value(current: Any, hint: Any, wanted: Settings, key: str) -> Any:
         raise ConfigError(f"unknown setting {inner!r}: {key!r} has no settings of its own")
     if is_dataclass(current) and not may_be_none:
         names = ", ".join(f.name for f in fields(current))
-        raise ConfigError(f"{key!r} is a whole part; set one of {names}")
+        cannot = f"{key!r} cannot be none" if is_none else f"{key!r} is a whole part"
+        raise ConfigError(f"{cannot}; set one of {names}")
     if is_none and may_be_none:
         return None
     text = text or ""

@@ -43,6 +43,8 @@ def user_module(path: Path, kind: str) -> ModuleType:
     # Last, or a file next to it called datasets.py would take the place of the package.
     if (folder := str(path.resolve().parent)) not in sys.path:
         sys.path.append(folder)
+        _refuse_namesakes(Path(folder))
+        _user_folders.add(folder)
     try:
         spec.loader.exec_module(module)
     except SleuthError:
@@ -50,6 +52,20 @@ def user_module(path: Path, kind: str) -> ModuleType:
     except Exception as error:
         raise ConfigError(f"{path}: {type(error).__name__}: {error}") from error
     return module
+
+
+_user_folders: set[str] = set()
+"""Folders whose files can be imported, since a file of a user lies there."""
+
+
+def _refuse_namesakes(folder: Path) -> None:
+    """Raise ConfigError where an import in `folder` would give another user file of the same name."""
+    for file in folder.glob("*.py"):
+        loaded = getattr(sys.modules.get(file.stem), "__file__", None)
+        other = Path(loaded) if loaded else file
+        is_users = str(other.resolve().parent) in _user_folders
+        if is_users and other.read_bytes() != file.read_bytes():
+            raise ConfigError(f"{file} would be taken for {other}, which is loaded: give it another name")
 
 
 def keep_user_module(path: Path, target: Path) -> None:

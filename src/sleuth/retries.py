@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONGEST_PAUSE_S = 60.0  # Upper bound of the pause between two attempts.
-TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
 """HTTP statuses after which the same request may succeed."""
 
 

@@ -51,9 +51,11 @@ def whole_folder(path: Path) -> Iterator[Path]:
     try:
         yield work
         work.chmod(0o755)
+        old = work.with_name(f"{work.name}.old")
         if path.exists():
-            shutil.rmtree(path)
+            path.rename(old)  # whole until the new one has its name
         work.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -77,7 +79,7 @@ def read_json(path: Path) -> dict[str, Any]:
 class LinesWriter:
     """Appends values to a file of JSON lines; each is in the system's hands when `write` returns.
 
-    A last line without its newline, where an earlier writer was killed, is removed first.
+    A last line without its newline gets one; it is removed if it is not whole, where an earlier writer was killed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -110,7 +112,7 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         return
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
+            if not line.endswith(b"\n") and not _is_whole(line):
                 return
             try:
                 yield msgspec.json.decode(line, type=dict[str, Any])
@@ -127,11 +129,24 @@ def _valid(value: Any) -> Any:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut the file after its last newline; mapped, since it may be large."""
+    """Cut the file after its last whole line; mapped, since it may be large."""
     if not (size := path.stat().st_size):
         return
     with path.open("rb+") as file:
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as content:
             end = content.rfind(b"\n") + 1
-        if end < size:
+            is_whole = end < size and _is_whole(content[end:])
+        if is_whole:
+            file.seek(size)
+            file.write(b"\n")
+        elif end < size:
             file.truncate(end)
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line without its newline is an object all the same, as in a file written by hand."""
+    try:
+        msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True

@@ -59,6 +59,31 @@ def test_html_headings_open_sections_and_what_is_not_read_is_dropped(tmp_path: P
     ]
 
 
+def test_a_heading_without_text_begins_the_deeper_one_below_it(tmp_path: Path):
+    text = "# Kestrel\n\n## Install\n\nRun make.\n\n## Use\n\nFly.\n\n## Old\n\n## New\n\nLand."
+    found = [("Kestrel › Install", "Run make."), ("Use", "Fly."), ("New", "Land.")]
+    assert plain(sections(tmp_path, "a.md", text)) == found
+
+
+def test_a_tag_in_prose_hides_nothing(tmp_path: Path):
+    text = "Use the <style> tag.\n\nMore <b>text</b>.\n\n# Later\n\nEnd."
+    assert plain(sections(tmp_path, "a.md", text)) == [
+        ("", "Use the <style> tag. More text."),
+        ("Later", "End."),
+    ]
+
+
+def test_deep_lists_are_read_to_their_end(tmp_path: Path):
+    text = "\n".join("  " * level + f"- level{level}" for level in range(16))
+    ((_, found),) = plain(sections(tmp_path, "a.md", text))
+    assert found.split() == [f"level{level}" for level in range(16)]
+
+
+def test_latin_1_is_read_as_browsers_do_and_options_are_words(tmp_path: Path):
+    page = b"<meta charset=iso-8859-1><p>It\x92s</p><select><option>One</option><option>Two</option></select>"
+    assert plain(sections(tmp_path, "a.html", page)) == [("", "It’s One Two")]
+
+
 def test_html_may_declare_another_encoding_but_none_is_guessed(tmp_path: Path):
     latin = '<meta charset="iso-8859-1"><p>Café</p>'.encode("latin-1")
     assert plain(sections(tmp_path, "a.html", latin)) == [("", "Café")]

@@ -18,7 +18,7 @@ TRIVIA: dict[str, Any] = {
     "Answer": {
         "Value": "Heron",
         "Aliases": ["Grey heron", "Heron"],
-        "NormalizedAliases": ["grey heron", "heron"],
+        "NormalizedAliases": ["grey heron", "", "heron"],
         "NormalizedValue": "heron",
         "HumanAnswers": ["a heron"],
         "Type": "WikipediaEntity",

@@ -1,6 +1,7 @@
 """OpenAIEngine against a small server that answers as vLLM, transformers serve and OpenAI do."""
 
 import asyncio
+import json
 import os
 import shutil
 import socket
@@ -287,8 +288,8 @@ def test_every_event_loop_can_use_the_engine(recorded: Any) -> None:
 
 def test_context_length_comes_from_the_server(recorded: Any) -> None:
     listing = {"data": [{"id": "other", "max_model_len": 1}, {"id": "m", "max_model_len": 77}]}
-    assert OpenAIEngine(recorded(("GET", MODELS, 200, listing)).url, "m").context_length == 77
-    assert OpenAIEngine(recorded(("GET", MODELS, 500, b"")).url, "m").context_length == 32_768
+    assert OpenAIEngine(recorded(("GET", MODELS, 200, listing)).url, "m").context_length == 4 * 77
+    assert OpenAIEngine(recorded(("GET", MODELS, 500, b"")).url, "m").context_length == 4 * 32_768
 
 
 def test_the_key_comes_from_the_environment_and_is_not_shown(
@@ -384,3 +385,27 @@ def compare_with_local(spec: str, model: Any) -> None:
         assert cut.stop == "stop"
         assert cut.text == local.generate([request], Sampling(12, 0, stop=(middle,)))[0].text
         assert isinstance(engine, OpenAIEngine)
+
+
+def test_a_stream_that_breaks_off_is_not_sent_twice(recorded: Any) -> None:
+    def events(*pieces: str, ends: bool) -> bytes:
+        chunks = [{"choices": [{"delta": {"content": piece}}]} for piece in pieces]
+        chunks += [{"choices": [{"delta": {}, "finish_reason": "stop"}]}] if ends else []
+        return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+
+    kind = {"Content_Type": "text/event-stream"}
+    whole = events("Hello ", "wor", "ld", ends=True)
+    server = recorded(chat(events("Hello ", "wor", ends=False), **kind), chat(whole, **kind))
+    pieces: list[str] = []
+    (done,) = connect(server).generate([Request([5], messages=CHAT, on_text=pieces.append)], Sampling())
+    assert (done.text, pieces) == ("Hello world", ["Hello ", "wor", "ld"])
+
+
+def test_without_a_tokenizer_the_length_is_counted_in_bytes(recorded: Any) -> None:
+    server = recorded(("GET", MODELS, 200, {"data": [{"id": "m", "max_model_len": 4096}]}))
+    assert connect(server, context_length=None).context_length == 4 * 4096
+
+
+def test_a_mistyped_address_is_one_line() -> None:
+    with pytest.raises(ConfigError, match="is not an address"):
+        open_engine("openai:http://localhost:80a/v1#m")

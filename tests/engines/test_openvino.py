@@ -183,6 +183,7 @@ def test_a_cancelled_request_frees_its_place(engine: Any):
     asyncio.run(cancelled())
     engine._lanes.wait_until_idle()
     assert not decoder._handles
+    assert not engine._lanes.lanes[0].unfinished
     assert not decoder._pipeline.has_non_finished_requests()
     assert engine.generate(requests(1), Sampling(4))[0].tokens
 

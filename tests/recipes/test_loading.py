@@ -134,3 +134,22 @@ def test_broken_files(tmp_path: Path):
         load_recipe(str(tmp_path / "syntax.py"))
     with pytest.raises(ConfigError, match="cannot be read"):
         load_recipe(str(tmp_path))
+
+
+def test_a_folder_with_the_name_of_a_recipe_does_not_hide_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rag" / "cpu").mkdir(parents=True)
+    assert load_recipe("rag/cpu").name == "rag/cpu"
+    assert load_recipe("rag").name == "rag/paper"
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_recipe(str(tmp_path / "rag"))
+
+
+def test_another_user_s_file_of_the_same_name_is_refused(tmp_path: Path):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "namesake_steps.py").write_text(f"STEPS = {name!r}")
+        (tmp_path / name / "recipe.py").write_text(f"import namesake_steps\n{OWN}")
+    load_recipe(str(tmp_path / "one" / "recipe.py"))
+    with pytest.raises(ConfigError, match="give it another name"):
+        load_recipe(str(tmp_path / "other" / "recipe.py"))

@@ -10,7 +10,7 @@ from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.fusion import Fusion
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.types import Passage, Question
-from support.fixed_retriever import Fixed
+from support.fixed_retriever import Fixed, Shown
 
 
 def test_by_hand():
@@ -67,3 +67,11 @@ def test_bad_settings_and_failing_parts():
 @pytest.mark.parametrize("name", RETRIEVERS)
 def test_registered_names_resolve(name: str):
     assert issubclass(resolve("retrievers", RETRIEVERS, name), Retriever)
+
+
+def test_different_passages_of_one_id_are_not_fused():
+    one, other = (Shown((Passage("1", "", text),)) for text in ("Paris is in France.", "Rome is in Italy."))
+    with pytest.raises(RetrievalError, match="different passages with the id '1'"):
+        Fusion((one, other)).search(["q"], 5)
+    again = Shown((Passage("1", "", "paris is in France"),))
+    assert len(Fusion((one, again)).search(["q"], 5)[0]) == 1

@@ -12,6 +12,7 @@ from sleuth.retrievers.perturbed.contradicting import Contradicting, contradicti
 from sleuth.retrievers.perturbed.noisy import Noisy
 from sleuth.retrievers.perturbed.withholding import Withholding
 from sleuth.types import Hit, Passage, Question
+from support.fixed_retriever import Shown
 
 OWN = (Passage("p1", "A", "own one"), Passage("p2", "B", "own two"))
 QUESTION = Question("q", "Where?", ("Oslo",), OWN, ("n3",))
@@ -160,3 +161,16 @@ def test_contradictions_need_wrong_answers(tmp_path: Path):
         Contradicting(AllGiven(), 1, str(path)).for_question(question("q"))
     with pytest.raises(DataError, match="no file"):
         Contradicting(AllGiven(), 1, str(tmp_path / "none")).identity()
+
+
+def test_gold_passages_are_known_by_their_text_in_an_index_of_other_ids(tmp_path: Path):
+    gold = Passage(
+        "eiffel", "Gustave Eiffel", "Gustave Eiffel, who built the tower, was born in Dijon in 1832."
+    )
+    question = Question("q", "Where was he born?", ("Dijon",), (gold,), ("eiffel",))
+    shown = Shown((Passage("1001", gold.title, gold.text), Passage("eiffel", "Tea", "Tea is a drink.")))
+    (left,) = Withholding(shown, 1).for_question(question).search(["x"], 5)
+    assert ids(left) == ["eiffel"]  # another passage's number in this index
+    (tmp_path / "wrong.jsonl").write_text('{"id": "q", "answer": "Oslo"}\n')
+    contradicting = Contradicting(shown, 1, str(tmp_path / "wrong.jsonl")).for_question(question)
+    assert any("1001#contradiction-1" in hit.passage.id for hit in contradicting.search(["x"], 5)[0])

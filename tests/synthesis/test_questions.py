@@ -47,7 +47,7 @@ def test_the_choice_is_fixed_by_the_seed():
     ("reply", "pair"),
     [
         ("Question: Who rebuilt it?\nAnswer: Odo Verrin.", ("Who rebuilt it?", "Odo Verrin")),
-        ('Sure!\n\nQuestion: "Who?"\n\nAnswer: "A"', None),
+        ('Sure!\n\nQuestion: "Who?"\n\nAnswer: "A"', ("Who?", "A")),
         ("Question: Tell me.\nAnswer: A", None),
         ("Who rebuilt it?", None),
     ],
@@ -118,6 +118,7 @@ def test_questions_of_every_kind_can_be_trained_on(synth: Callable[..., tuple[di
         if question.kind == "bridge":
             assert set(question.gold_ids) == {"a", "b"}
             assert [hop.answer for hop in question.hops] == ["Odo Verrin", "Karstad"]
+            assert "Verrin" not in question.hops[0].query  # what the first search is to find
 
 
 def writes(question: str, answer: str) -> Write:

@@ -4,6 +4,8 @@ Markdown by markdown-it, HTML by Beautiful Soup on html.parser, PDF by pypdf (on
 A document that cannot be read is a DataError whose text is "line: reason" or the reason.
 """
 
+import codecs
+import html
 import logging
 import re
 import zlib
@@ -16,10 +18,11 @@ from sleuth.registry import needed
 from sleuth.text import valid_unicode
 
 _PARSED_AWAY = ("title", "script", "style", "nav", "noscript", "template", "svg", "iframe", "object")
+_HIDING = re.compile(rf"</?(?:{'|'.join(_PARSED_AWAY)})\b", re.IGNORECASE)
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _BLOCKS = """
-h1 h2 h3 h4 h5 h6 address article aside blockquote body caption dd details div dl dt fieldset figcaption figure footer
-form header html li main ol p pre section summary table td tfoot th thead tr ul
+h1 h2 h3 h4 h5 h6 address article aside blockquote body caption center dd details dir div dl dt fieldset figcaption figure
+footer form header html legend li main menu ol optgroup option p pre section summary table td tfoot th thead tr ul
 """
 # A key must follow at once: otherwise the line is a rule, and text follows it.
 _FRONT_MATTER = re.compile(
@@ -57,8 +60,16 @@ def _text(path: Path) -> Iterator[Section]:
 
 
 def _markdown(path: Path) -> Iterator[Section]:
-    parser = needed("markdown_it", "folder", MissingParserError).MarkdownIt("commonmark").enable("table")
+    module = needed("markdown_it", "folder", MissingParserError)
+    parser = module.MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
+    parser.add_render_rule("html_inline", _inline_html)
     return _html_sections(parser.render(_FRONT_MATTER.sub("", _decoded(path.read_bytes()))))
+
+
+def _inline_html(_: object, tokens: Any, place: int, *__: object) -> str:
+    """A tag in a line of prose; as text where it would hide what follows it."""
+    source: str = tokens[place].content
+    return html.escape(source) if _HIDING.match(source) else source
 
 
 def _html(path: Path) -> Iterator[Section]:
@@ -66,16 +77,22 @@ def _html(path: Path) -> Iterator[Section]:
 
 
 def _html_sections(source: str) -> Iterator[Section]:
-    """Yield the text between headings; a new block begins a new paragraph."""
+    """Yield the text between headings; a new block begins a new paragraph.
+
+    A heading directly above a deeper one is the beginning of that one's: "Manual › Install".
+    """
     bs4 = needed("bs4", "folder", MissingParserError)
     heading, parts, block, in_heading = "", list[str](), None, False
+    level = ""
     for text, above in _visible(source, bs4):
         if above is not block:
             was_heading, block = in_heading, above
             in_heading = above is not None and above.name in _HEADINGS
             if in_heading:
-                yield Section(" ".join(heading.split()), "".join(parts))
-                heading, parts = "", []
+                text_above = "".join(parts)
+                yield Section(" ".join(heading.split()), text_above)
+                is_part = heading.strip() and not text_above.strip() and level < above.name
+                heading, parts, level = f"{heading} › " if is_part else "", [], above.name
             elif not was_heading:
                 parts.append("\n\n")
         if in_heading:
@@ -116,10 +133,12 @@ def _decoded_html(data: bytes, bs4: Any) -> str:
         return _decoded(data)
     except DataError:
         declared = bs4.dammit.EncodingDetector.find_declared_encoding(data, is_html=True)
-        if not declared:
+        if not declared or b"\x00" in data:
             raise
         try:
-            return data.decode(declared)
+            # As in browsers: pages that declare Latin-1 hold the quotation marks of cp1252.
+            is_latin = codecs.lookup(declared).name in ("iso8859-1", "ascii")
+            return _plain_lines(data.decode("cp1252" if is_latin else declared))
         except (LookupError, ValueError) as error:
             raise DataError(f"not {declared}, which it declares: {error}") from error
 
@@ -154,6 +173,10 @@ def _decoded(data: bytes) -> str:
     if "\x00" in text:
         line = text.count("\n", 0, text.index("\x00")) + 1
         raise DataError(f"{line}: text: holds NUL bytes, so it is not text")
+    return _plain_lines(text)
+
+
+def _plain_lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -86,7 +86,7 @@ def default_corpus(spec: str) -> str | None:
 def load_questions(spec: str, *, strict: bool = False) -> Loaded:
     """Questions of "factbook:train", "hotpotqa:path/to/file.json", "hub:…", or several joined by "+".
 
-    "500 of hotpotqa:path" draws 500 questions at random, always the same ones; "500 (seed 1) of …" draws others.
+    "500 of hotpotqa:path" draws 500 questions at random, always the same ones; "500 (seed 1) of …" draws again, and some of the same.
     A spec that draws is a mixture: its parts are shuffled together. Bad records are listed, or raise DataError
     if `strict`. Raises ConfigError for an unknown reader and DataError for a source that cannot be read, or that
     holds fewer questions than are drawn.

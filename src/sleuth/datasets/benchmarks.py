@@ -10,7 +10,7 @@ from sleuth.datasets.layout import OWN, Layout
 from sleuth.datasets.records import RecordReader
 from sleuth.datasets.rows import file_rows
 from sleuth.errors import DataError
-from sleuth.fields import FieldError, as_record, optional_text, text_in, texts
+from sleuth.fields import FieldError, as_record, not_blank, optional_text, text_in
 from sleuth.types import Question
 
 ALIASES_FILE = "id_aliases.json"
@@ -116,7 +116,7 @@ def read_aliases(path: Path) -> dict[str, tuple[str, ...]]:
             raise DataError(str(row))
         try:
             entry = as_record(row.value, "record")
-            names = (texts(entry.get(name, []), name) for name in ("aliases", "demonyms"))
+            names = (not_blank(entry.get(name, []), name) for name in ("aliases", "demonyms"))
             aliases[text_in(entry, "Q_id")] = tuple(dict.fromkeys(name for each in names for name in each))
         except FieldError as fault:
             raise DataError(f"{path}:{row.number}: {fault}") from fault

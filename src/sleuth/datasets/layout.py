@@ -22,6 +22,7 @@ from sleuth.fields import (
     first_in,
     flag_in,
     id_in,
+    not_blank,
     optional_text,
     shown,
     text_in,
@@ -150,7 +151,7 @@ def _answers(record: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
     value = record.get(name)
     if isinstance(value, Mapping) and name != "answers":
         with _inside(name):
-            lists = (texts(value[alias], alias) for alias in _ALIASES if value.get(alias) is not None)
+            lists = (not_blank(value[alias], alias) for alias in _ALIASES if value.get(alias) is not None)
             found = (text_in(value, "Value", "value"), *(answer for each in lists for answer in each))
     elif isinstance(value, str) and name in _PLAIN_ANSWERS and not _is_list(value):
         found = (as_text(value, name),)
@@ -159,7 +160,7 @@ def _answers(record: Mapping[str, Any], layout: Layout) -> tuple[str, ...]:
     if not found:
         raise FieldError(name, "no answer")
     aliases = first_in(record, layout.aliases)
-    others = () if aliases is None else texts(aliases, layout.aliases[0])
+    others = () if aliases is None else not_blank(aliases, layout.aliases[0])
     return tuple(dict.fromkeys((*found, *others)))
 
 

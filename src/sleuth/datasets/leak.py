@@ -24,12 +24,19 @@ def find_leaks(train: Iterable[Question], evaluation: Iterable[Question]) -> lis
     texts: set[str] = set()
     for question in train:
         ids.add((question.dataset, question.id))
-        texts.add(normalise(question.text))
+        texts.add(_asked(question))
     leaks: list[Leak] = []
     for question in evaluation:
-        text = normalise(question.text)
+        text = _asked(question)
         if question.dataset and (question.dataset, question.id) in ids:
             leaks.append(Leak(question.id, question.dataset, "id"))
         elif text and text in texts:
             leaks.append(Leak(question.id, question.dataset, "question"))
     return leaks
+
+
+def _asked(question: Question) -> str:
+    """The normalised text; a follow-up is another question after another conversation."""
+    return " ".join(
+        [*(normalise(earlier.question) for earlier in question.history), normalise(question.text)]
+    )

@@ -7,6 +7,7 @@ token ids keep the sampled tokens exactly; text and chat replies are encoded aga
 import asyncio
 import os
 import re
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ import httpx
 from sleuth.engines.base import Completion, Engine, Request, Sampling, Tokenizer
 from sleuth.engines.decoding.turn import Turn
 from sleuth.engines.hf_tokenizer import HFTokenizer
-from sleuth.engines.scripted import ByteTokenizer
+from sleuth.engines.scripted import BYTES_A_TOKEN, ByteTokenizer
 from sleuth.errors import ConfigError, EngineError
 from sleuth.retries import RefusedError, TransientError, decoded, failure, retried_async
 from sleuth.types import StopReason
@@ -98,7 +99,10 @@ class OpenAIEngine(Engine):
         concurrency: most requests in flight at a time.
         attempts: attempts per request to an endpoint that is busy or fails, with growing pauses.
         """
-        url = httpx.URL(base_url) if re.match(r"https?://[^/]", base_url) else None
+        try:
+            url = httpx.URL(base_url) if re.match(r"https?://[^/]", base_url) else None
+        except httpx.InvalidURL as error:
+            raise ConfigError(f"{base_url!r} is not an address: {error}") from error
         if url is None:
             raise ConfigError(f"an endpoint starts with http:// or https://, not {base_url!r}")
         if concurrency < 1 or attempts < 1 or timeout_s <= 0:
@@ -113,6 +117,7 @@ class OpenAIEngine(Engine):
         if not self._forms:
             raise ConfigError(f"api={api!r} needs the served model's tokenizer: tokenizer=<folder or name>")
         self._has_answered = False
+        self._choosing = threading.Lock()
         self._given_length = context_length
         key = os.environ.get(api_key_env, "")
         self._options: dict[str, Any] = {
@@ -125,8 +130,9 @@ class OpenAIEngine(Engine):
 
     @cached_property
     def context_length(self) -> int:  # type: ignore[override]
-        """Most tokens that the served model holds; the endpoint is asked once if it was not given."""
-        return self._given_length or self._served_length() or self._declared_length or 32_768
+        """Most tokens, or bytes without a tokenizer, that the served model holds; the endpoint is asked once if it was not given."""
+        length = self._given_length or self._served_length() or self._declared_length or 32_768
+        return length * (BYTES_A_TOKEN if isinstance(self.tokenizer, ByteTokenizer) else 1)
 
     @property
     def api(self) -> Api:
@@ -178,13 +184,18 @@ class OpenAIEngine(Engine):
             except TransientError as error:
                 raise EngineError(f"{self.name} failed: {error} (tried {self.attempts} times)") from error
             except RefusedError as error:
+                with self._choosing:
+                    if form is not self._forms[0]:
+                        continue  # a request of another event loop has found that this form is refused
                 refusal = f"{self.name} refused the request: {error}"
                 if self._has_answered and error.status in _CONTENT_REFUSED:
                     # One question must not end an evaluation, now and each time it is resumed.
                     return Completion((), (), "", (), "", refusal)
                 if self._has_answered or len(self._forms) == 1 or error.status not in _FORM_REFUSED:
                     raise EngineError(refusal) from error
-                self._forms.pop(0)
+                with self._choosing:
+                    if form is self._forms[0]:
+                        self._forms.pop(0)
                 continue
             completion = self._read(form, reply, request, sampling)
             self._has_answered = True
@@ -198,7 +209,7 @@ class OpenAIEngine(Engine):
         With `on_text` the answer is streamed, and each piece of text passed on.
         """
         if on_text:
-            body = body | {"stream": True}
+            body, on_text = body | {"stream": True}, _once(on_text)
 
         async def attempt() -> Any:
             try:
@@ -279,8 +290,26 @@ class OpenAIEngine(Engine):
             return None
 
 
+def _once(on_text: OnText) -> Callable[[str], None]:
+    """`on_text` for the text so far of each attempt: a repeated stream passes on only what is new.
+
+    The function that is returned raises EngineError if an attempt begins with other text than the one before.
+    """
+    sent = ""
+
+    def passed(text: str) -> None:
+        nonlocal sent
+        if not sent.startswith(text):
+            if not text.startswith(sent):
+                raise EngineError("the stream broke off, and its text was another when it was repeated")
+            on_text(text[len(sent) :])
+            sent = text
+
+    return passed
+
+
 async def _joined(stream: AsyncIterator[str], on_text: OnText) -> dict[str, Any]:
-    """A streamed answer as the one choice that an endpoint without streaming gives."""
+    """A streamed answer as the one choice that an endpoint without streaming gives; `on_text` gets the text so far."""
     text, ended = "", dict[str, Any]()
     async for line in stream:
         event = decoded(line.removeprefix("data:").encode()) if line.startswith("data:") else None
@@ -290,7 +319,7 @@ async def _joined(stream: AsyncIterator[str], on_text: OnText) -> dict[str, Any]
         piece = choice.get("text") or (choice.get("delta") or {}).get("content") or ""
         if piece:
             text += piece
-            on_text(piece)
+            on_text(text)
         ended |= {name: choice[name] for name in _ENDINGS if choice.get(name)}
     if not ended:
         raise TransientError("the stream ended early")

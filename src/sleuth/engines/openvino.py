@@ -156,7 +156,7 @@ class OpenVINOEngine(SteppedEngine):
         import openvino_genai
 
         plan = openvino_genai.SchedulerConfig()
-        plan.num_kv_blocks = max(1, round(self._cache_gib)) * 2**30 // self._block_bytes
+        plan.num_kv_blocks = max(1, int(self._cache_gib * 2**30) // self._block_bytes)
         plan.enable_prefix_caching = True
         plan.max_num_batched_tokens, plan.max_num_seqs = PROMPT_TOKENS, MOST_TURNS
         return plan

@@ -14,6 +14,10 @@ Reply = Callable[[Request, int], str]
 """(request, turn) → what the "model" writes; see ScriptedEngine for what turn counts."""
 
 
+BYTES_A_TOKEN = 4
+"""Approximate bytes of English text per token."""
+
+
 class ByteTokenizer:
     """UTF-8 bytes as ids 0..255, then a few control ids that no text can produce.
 

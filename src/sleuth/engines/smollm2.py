@@ -27,7 +27,7 @@ def find_or_convert() -> Path:
         return target
     source = _package_folder()
     if importlib.util.find_spec("gguf") is None:
-        raise EngineError("converting SmolLM2 needs gguf: pip install '.[demo]' in the Sleuth checkout")
+        raise EngineError("converting SmolLM2 needs gguf: pip install '.[train]' in the Sleuth checkout")
     try:
         with whole_folder(target) as work:
             _convert(source, work)

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from sleuth.concurrency import Tick
 from sleuth.engines.base import Completion, Engine, Request, Sampling
 from sleuth.engines.decoding.attention import grouped
-from sleuth.engines.decoding.lanes import Lanes, Ticket
+from sleuth.engines.decoding.lanes import Lanes, Ticket, deliver
 from sleuth.engines.decoding.single_decoder import SingleDecoder
 from sleuth.engines.decoding.slot_cache import SlotCache
 from sleuth.engines.decoding.slot_decoder import SlotDecoder
@@ -150,9 +150,13 @@ class TransformersEngine(Engine):
         return Ticket(request, sampling, self.context_length, self.tokenizer.decode, self._eos, loop=loop)
 
     def _submit(self, turns: Sequence[Ticket]) -> None:
-        with self._opening:
-            if self._lanes is None:
-                self._lanes = self._open_lanes()
+        try:
+            with self._opening:
+                if self._lanes is None:
+                    self._lanes = self._open_lanes()
+        except BaseException as error:
+            deliver(turns, error)  # coroutines wait for these turns, not for this call
+            return
         self._lanes.submit(turns)
 
     def describe(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ from sleuth.encoders.loading import loading
 from sleuth.encoders.minilm import packaged_folder
 from sleuth.errors import ConfigError, DataError, EngineError, JudgeError
 from sleuth.judges.labelled import LabelledPair
-from sleuth.storage import whole_folder
+from sleuth.storage import read_json, whole_folder
 
 LABELS = {0: "entailment", 1: "not_entailment"}  # Outputs of the trained judge.
 
@@ -37,6 +37,14 @@ class JudgeTraining(Checked):
     seed: int = 0
 
 
+def _is_judge(folder: Path) -> bool:
+    """Whether a folder holds a classifier, which a new judge may replace."""
+    config = folder / "config.json"
+    return config.is_file() and any(
+        "Classification" in name for name in read_json(config).get("architectures") or ()
+    )
+
+
 def train_judge(
     files: Mapping[str, Sequence[LabelledPair]], folder: Path, settings: JudgeTraining | None = None
 ) -> None:
@@ -49,7 +57,7 @@ def train_judge(
     settings = settings or JudgeTraining()
     if len({pair.entailed for pairs in files.values() for pair in pairs}) < 2:
         raise DataError("a judge cannot learn from pairs that are all entailed, or all not")
-    if folder.exists() and not (folder / "config.json").is_file():
+    if folder.exists() and not _is_judge(folder):
         raise ConfigError(f"{folder} exists and is not a judge: choose another folder")
     try:
         encoder = settings.encoder or str(packaged_folder())

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sleuth.episodes.protocol import AgentProtocol, Chat
 from sleuth.episodes.record import Decision
 from sleuth.errors import ConfigError
-from sleuth.metrics.evidence import gold_id_of
+from sleuth.gold import gold_id_of
 from sleuth.protocols.sections import Quote, TaggedSections, order_fault
 from sleuth.text import fill, neutralise
 from sleuth.types import Hit, Question, Trajectory

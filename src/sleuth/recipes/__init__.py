@@ -41,6 +41,15 @@ def recipe_names() -> list[str]:
     return [f"{name}/{scale}" for name in RECIPES for scale in resolve("recipes", RECIPES, name)]
 
 
+def is_own(spec: str) -> bool:
+    """Whether `spec` names a file or a folder with a recipe, not one of ours."""
+    path = Path(spec)
+    named = any((path / name).is_file() for name in ("recipe.json", "recipe.py"))
+    return (
+        path.suffix in (".py", ".json") or named or (path.is_dir() and spec.partition("/")[0] not in RECIPES)
+    )
+
+
 def load_recipe(spec: str) -> Recipe:
     """The recipe that `spec` names. Raises ConfigError with the nearest right name."""
     path = Path(spec)
@@ -48,7 +57,7 @@ def load_recipe(spec: str) -> Recipe:
         raise ConfigError(f"unknown recipe {spec!r}{nearest(spec, RECIPES)}")
     if path.suffix == ".py":
         return _from_file(path)
-    if path.suffix == ".json" or path.is_dir():
+    if is_own(spec):
         return _from_json(path / "recipe.json" if path.is_dir() else path)
     name, _, scale = spec.partition("/")
     if name not in RECIPES:

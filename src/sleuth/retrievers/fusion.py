@@ -7,8 +7,9 @@ from math import fsum
 from typing import Self
 
 from sleuth.checked import Checked, Positive
-from sleuth.errors import ConfigError
+from sleuth.errors import ConfigError, RetrievalError
 from sleuth.retrievers.base import Retriever, check_k, check_queries
+from sleuth.text import normalise
 from sleuth.types import Hit, Passage, Question
 
 
@@ -61,7 +62,11 @@ class Fusion(Checked, Retriever):
         passages: dict[str, Passage] = {}
         for ranking in rankings:
             for rank, hit in enumerate(ranking, start=1):
-                passages.setdefault(hit.passage.id, hit.passage)
+                first = passages.setdefault(hit.passage.id, hit.passage)
+                if first.text != hit.passage.text and normalise(first.text) != normalise(hit.passage.text):
+                    raise RetrievalError(
+                        f"the fused indexes have different passages with the id {first.id!r}: give each its own ids"
+                    )
                 shares[hit.passage.id].append(1 / (self.k + rank))
         # fsum is exact, so equal sets of ranks tie whatever retrievers they come from.
         hits = [Hit(passages[key], fsum(some)) for key, some in shares.items()]

@@ -10,10 +10,10 @@ from typing import Literal
 
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
+from sleuth.gold import gold_id_of, gold_shown
 from sleuth.judges.correctness import correctness, response_of
 from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
-from sleuth.metrics.evidence import gold_id_of, gold_shown
 from sleuth.protocols.arena import RELEVANCE, reference_numbers
 from sleuth.rewards.base import Reward
 from sleuth.types import Passage, Score, Trajectory

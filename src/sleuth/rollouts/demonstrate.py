@@ -51,10 +51,10 @@ class _Script(Engine):
         self._protocol, self._record = world.protocol, record
 
     async def sample(self, request: Request, sampling: Sampling) -> Completion:
-        """The script's next turn; an empty turn if it has none, which ends as malformed."""
+        """The script's next turn; a fault where it has none."""
         text = self._protocol.demonstrate(self._record.question, self._record.shown)
         if text is None:
-            return Completion((), (), "", (), "context")
+            return Completion((), (), "", (), "context", fault="the protocol has no demonstration of this")
         return written(self.tokenizer, text)
 
 

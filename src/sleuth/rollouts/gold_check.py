@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sleuth.errors import ConfigError
-from sleuth.metrics.evidence import gold_shown
+from sleuth.gold import gold_shown
 from sleuth.retrievers.base import Retriever
 from sleuth.types import Question
 

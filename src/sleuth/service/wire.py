@@ -29,6 +29,10 @@ class Message(msgspec.Struct, frozen=True):
     content: str | list[dict[str, Any]] | None = None
 
 
+LEAST_TEMPERATURE = 1e-6
+"""Temperatures below it are greedy."""
+
+
 class AgentRequest(msgspec.Struct, frozen=True):
     """Fields that both forms share. Unknown fields are ignored, since clients send many."""
 
@@ -42,7 +46,9 @@ class AgentRequest(msgspec.Struct, frozen=True):
 
     @property
     def sampling(self) -> Sampling:
-        return Sampling(temperature=self.temperature or 0.0, top_p=self.top_p or 1.0)
+        # Logits divided by less are not finite, which would fail every other answer of the batch.
+        temperature = self.temperature if (self.temperature or 0.0) >= LEAST_TEMPERATURE else 0.0
+        return Sampling(temperature=temperature or 0.0, top_p=self.top_p or 1.0)
 
     @property
     def sample_seed(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from sleuth.datasets.chains import words_about
 from sleuth.engines.base import Engine
 from sleuth.metrics.answers import f1
 from sleuth.synthesis.material import Kind, Material, choose, usable
@@ -125,7 +126,9 @@ def _candidate(material: Material, written: tuple[str, str] | None) -> Question:
     names = hashlib.sha256("\0".join([material.kind, text, *(p.id for p in material.passages)]).encode())
     gold = tuple(p.id for p in material.passages)
     is_answerable = material.kind != "unanswerable"
-    queries = [text] if len(gold) == 1 else [f"{material.passages[0].title} {material.name}", material.name]
+    # The name that joins the passages is the first search's answer, and must not be one of its words.
+    first = words_about(text, material.passages[0], without=material.name) or text
+    queries = [text] if len(gold) == 1 else [first, material.name]
     answers = [given] if len(gold) == 1 else [material.name, given]
     hops = tuple(Hop(query, name, part) for query, name, part in zip(queries, gold, answers, strict=True))
     return Question(

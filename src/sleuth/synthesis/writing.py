@@ -52,9 +52,10 @@ def write(engine: Engine, materials: Sequence[Material], seed: int) -> list[tupl
 def read_pair(reply: str) -> tuple[str, str] | None:
     """The question and the answer in a reply, without quotation marks; None if either is missing."""
     found = _PAIR.search(reply)
-    if not found or not found["question"].endswith("?"):
+    question = found["question"].strip('"“” ') if found else ""
+    if not found or not question.endswith("?"):
         return None
-    return found["question"].strip('"“” '), found["answer"].strip('"“”. ')
+    return question, found["answer"].strip('"“”. ')
 
 
 def answer(engine: Engine, asked: Sequence[tuple[str, Sequence[Passage]]]) -> list[str]:

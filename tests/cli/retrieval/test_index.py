@@ -100,6 +100,8 @@ def test_wiki18_takes_either_dump(tmp_path: Path, capsys: Capture):
         (["a.jsonl", "--verify"], "--verify takes no SRC"),
         (["a.jsonl", "--delete-file", "x"], "--delete-file takes no SRC"),
         (["--compact"], "does not exist"),
+        (["--verify", "--dense", "minilm"], "--dense has no use with --verify"),
+        (["--compact", "--strict"], "--strict has no use with --compact"),
         (["--delete-file", "none"], "no file none"),
         (["a.jsonl", "--add"], "does not exist"),
     ],

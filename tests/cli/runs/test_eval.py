@@ -8,7 +8,8 @@ import pytest
 
 from sleuth.cli import main
 from sleuth.evaluation.result import load_evaluation
-from sleuth.recipes import RECIPES
+from sleuth.recipes import RECIPES, load_recipe
+from sleuth.storage import write_json
 
 Capture = pytest.CaptureFixture[str]
 
@@ -63,7 +64,7 @@ def test_an_endpoint_under_a_recipe_s_protocol(tmp_path: Path, data: str, endpoi
     assert json.loads(capsys.readouterr().out)["em"]["value"] == 0.5
     assert result["settings"]["model"] == endpoint.replace("#", "/v1#")
     assert result["settings"]["protocol"]["part"] == "SearchTags"
-    assert result["engine"] == {"engine": "OpenAIEngine", "context_length": "9000", "api": "chat"}
+    assert result["engine"] == {"engine": "OpenAIEngine", "context_length": "36000", "api": "chat"}
 
 
 def test_an_llm_judges_every_response(
@@ -195,3 +196,30 @@ def test_a_reward_by_gold_passages_without_gold_ids_is_a_warning(
     code, result = evaluated(tmp_path, "arena/cpu", "--model", endpoint, "--data", f"jsonl:{path}")
     assert (code, result["metrics"]["em"]["value"]) == (0, 0.5)
     assert "figures are not comparable: arena/cpu scores searches by gold" in capsys.readouterr().err
+
+
+def test_options_without_a_use_are_refused(tmp_path: Path, data: str, endpoint: str, capsys: Capture):
+    for more, message in (
+        (["--samples", "2", "--judge", "lexical"], "samples are not judged"),
+        (["--temperature", "0.5"], "--temperature is that of --samples"),
+    ):
+        assert main(["eval", "direct/paper", "--model", endpoint, "--data", data, *more]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_an_unfinished_run_is_not_evaluated_with_another_model(tmp_path: Path, data: str, capsys: Capture):
+    (tmp_path / "run").mkdir()
+    write_json(tmp_path / "run" / "recipe.json", load_recipe("direct/cpu").to_dict())
+    assert main(["eval", str(tmp_path / "run"), "--data", data]) == 1
+    assert "holds no trained model" in capsys.readouterr().err
+
+
+def test_a_setting_limits_the_questions_of_named_data(tmp_path: Path, data: str, endpoint: str):
+    more = ["--model", endpoint, "--data", data, "--set", "scale.eval_questions=1"]
+    assert evaluated(tmp_path, "direct/paper", *more)[1]["n"] == 1
+
+
+def test_samples_of_an_endpoint_have_no_entropy(tmp_path: Path, data: str, endpoint: str, capsys: Capture):
+    more = ["--model", endpoint, "--data", data, "--samples", "2", "--json"]
+    assert main(["eval", "direct/paper", "-o", str(tmp_path / "h"), *more]) == 0
+    assert json.loads(capsys.readouterr().out)["all"]["answer_entropy"]["value"] is None

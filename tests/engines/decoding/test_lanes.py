@@ -17,6 +17,7 @@ from sleuth.concurrency import run
 from sleuth.engines.base import Completion, Request, Sampling
 from sleuth.engines.decoding.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
+from sleuth.errors import EngineError
 from support.models import LLAMA, TOKENIZER
 
 SAMPLING = Sampling(10, 1.0, stop=("e", "a"))
@@ -248,3 +249,17 @@ def test_tickets_of_a_closed_event_loop_are_dropped(engine: TransformersEngine) 
     engine._lanes.submit([turn])
     engine._lanes.wait_until_idle()
     assert len(play(engine)) == COUNT
+
+
+def test_an_engine_that_cannot_open_raises_in_coroutines_too(
+    engine: TransformersEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise EngineError("out of memory")
+
+    monkeypatch.setattr(engine, "_open_lanes", fail)
+    request = Request(prompt(0))
+    with pytest.raises(EngineError, match="out of memory"):
+        run(asyncio.wait_for(engine.sample(request, SAMPLING), 10))
+    with pytest.raises(EngineError, match="out of memory"):
+        engine.generate([request], SAMPLING)

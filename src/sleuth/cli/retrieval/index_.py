@@ -53,6 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(f"--{other.replace('_', '-')} takes no SRC and no --wiki18")
     if not (other or arguments.sources or arguments.wiki18):
         raise ConfigError("nothing to index: name a SRC, --wiki18 FILE, or --delete ID")
+    unused = ("dense", "backend", "strict") if arguments.verify else ("strict",) if other else ()
+    if ignored := next((name for name in unused if getattr(arguments, name)), ""):
+        raise ConfigError(f"--{ignored} has no use with --{other.replace('_', '-')}")
     if arguments.verify:
         return _verify(arguments)
     if arguments.backend and arguments.dense is None:

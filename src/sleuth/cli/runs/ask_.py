@@ -61,12 +61,16 @@ def _given(recipe: "Recipe", question: str, source: str | None) -> list[Passage]
 
     passages = list(open_corpus(source).passages(warn)) if source else []
     try:
-        recipe.retriever.for_question(asked(question, passages))
+        found = recipe.retriever.for_question(asked(question, passages))
     except RetrievalError as error:
         if passages:
             raise
         instead = "give passages with --passages SRC, or an index with --set retriever=bm25 --index DIR"
         raise ConfigError(f"{recipe.name}: {error}: {instead}") from error
+    if passages and found is recipe.retriever:
+        raise ConfigError(
+            f"{recipe.name} does not read --passages: add --set retriever=given, without --index"
+        )
     return passages
 
 

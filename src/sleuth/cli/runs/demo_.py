@@ -28,7 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from sleuth.demo import Demo
     from sleuth.experiment import Experiment
-    from sleuth.recipes import load_recipe
+    from sleuth.recipes import load_recipe, recipe_file
+    from sleuth.registry import needed
 
     if not arguments.minutes > 0:
         raise ConfigError(f"--minutes must be more than 0, not {arguments.minutes}")
@@ -36,11 +37,16 @@ def run(arguments: argparse.Namespace) -> int:
     recipe = load_recipe(arguments.recipe).sized(dev_questions=0).with_settings(arguments.set)
     if arguments.model:
         recipe = recipe.sized(model=arguments.model)
+    if not (recipe.scale.steps and recipe.scale.warm_start_examples):
+        raise ConfigError(f"the demo trains in two stages, and {recipe.name} has no warm start or no steps")
+    needed("torch", "train")
     began = time.monotonic()
     experiment = Experiment(
         recipe,
         arguments.output,
         index=arguments.index,
+        recipe_file=recipe_file(arguments.recipe),
+        settings=("scale.dev_questions=0", *arguments.set),
         say=lambda line: warn(f"[{clock(time.monotonic() - began)}] {line}"),
     )
     story = Demo(experiment, 60 * arguments.minutes, began).run()

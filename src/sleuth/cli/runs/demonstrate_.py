@@ -30,10 +30,10 @@ def run(arguments: argparse.Namespace) -> int:
         # Evaluation questions must not be learnt from.
         from sleuth.recipes import load_recipe
 
-        arguments.data = load_recipe(arguments.recipe).scale.train_data
+        arguments.data = load_recipe(arguments.recipe).with_settings(arguments.set).scale.train_data
     experiment, teacher, output = open_all(arguments, "demonstrations")
     output = output if output.suffix == ".jsonl" else Path(f"{output}.jsonl")
-    known = {row["id"] for row in read_lines(output)}
+    known = {row.get("id") for row in read_lines(output)}
     questions = [question for question in experiment.eval_questions if question.id not in known]
     if known:
         warn(f"{output} holds {len(known)} demonstrations: {len(questions)} questions are left")

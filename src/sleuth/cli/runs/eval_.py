@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "score the evidence too (EviNote-RAG's EQR): lexical, small, openai:<url>#<model>, or a classifier"
     )
     parser.add_argument("--judge", default="", metavar="J", help=judge)
-    parser.add_argument("--temperature", type=float, default=0.8, metavar="T", help="of the samples")
+    parser.add_argument("--temperature", type=float, metavar="T", help="of the samples (default 0.8)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,10 +30,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.samples and (arguments.judge or arguments.llm_judge):
         raise ConfigError("samples are not judged: leave out --samples, or --judge and --llm-judge")
+    if arguments.temperature is not None and not arguments.samples:
+        raise ConfigError("--temperature is that of --samples; evaluation is greedy")
     experiment, engine, output = open_all(arguments, "headroom" if arguments.samples else "eval")
     if arguments.samples:
         world = experiment.world_of(engine)
-        figures = _headroom(experiment, world.sampled(arguments.temperature), arguments.samples, output)
+        figures = _headroom(
+            experiment,
+            world.sampled(0.8 if arguments.temperature is None else arguments.temperature),
+            arguments.samples,
+            output,
+        )
         if arguments.json:
             print_json({"folder": str(output), **figures})
         else:

@@ -33,23 +33,24 @@ def open_all(
     one_folder: the result folder is one evaluation; otherwise it will hold several.
     The index and the questions are opened first: their faults are found before a model is loaded.
     """
+    from sleuth.agent import run_model
     from sleuth.experiment import Experiment
 
-    recipe = _recipe(arguments)
-    trained = Path(arguments.recipe) / "model"
-    base = trained.parent if trained.is_dir() else Path("runs")
-    output = arguments.output or base / f"{what}-{recipe.name.replace('/', '-')}-{timestamp()}"
+    recipe, run = _recipe(arguments), _run(arguments)
+    output = (
+        arguments.output or (run or Path("runs")) / f"{what}-{recipe.name.replace('/', '-')}-{timestamp()}"
+    )
     experiment = Experiment(
         recipe,
         output.parent if one_folder else output,
         index=arguments.index,
         strict=arguments.strict,
-        checks_leaks=trained.is_dir(),
+        checks_leaks=run is not None,
         say=warn,
     )
     # Its identity opens an index; the retriever alone would open it at the first search.
     _ = experiment.retriever.identity(), experiment.eval_questions
-    model = arguments.model or (str(trained) if trained.is_dir() else recipe.scale.model)
+    model = arguments.model or (str(run_model(run)) if run else recipe.scale.model)
     return experiment, _engine(model, arguments.tokenizer), output
 
 
@@ -70,14 +71,27 @@ def warn_of_faults(evaluation: "Evaluation") -> None:
         warn(f"{len(missing)} of {evaluation.n} episodes have no reward; the first: {missing[0]}")
 
 
+def _run(arguments: argparse.Namespace) -> Path | None:
+    """The folder of a trained model, if the recipe is that of one."""
+    from sleuth.recipes import is_own
+
+    folder = Path(arguments.recipe)
+    if not (is_own(arguments.recipe) and folder.is_dir()):
+        return None
+    if any(setting.startswith("scale.model=") for setting in arguments.set):
+        raise ConfigError(f"{folder} has a model of its own: name another with --model")
+    return folder
+
+
 def _recipe(arguments: argparse.Namespace) -> "Recipe":
     from sleuth.recipes import load_recipe
 
-    recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
+    recipe = load_recipe(arguments.recipe)
     if arguments.limit < 0:
         raise ConfigError(f"--limit must not be negative, not {arguments.limit}")
-    if arguments.data:
-        return recipe.sized(eval_data=arguments.data, eval_questions=arguments.limit)
+    if arguments.data:  # all of it, unless a setting or --limit says otherwise
+        recipe = recipe.sized(eval_data=arguments.data, eval_questions=0)
+    recipe = recipe.with_settings(arguments.set)
     return recipe.sized(eval_questions=arguments.limit) if arguments.limit else recipe
 
 

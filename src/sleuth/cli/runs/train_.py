@@ -28,7 +28,9 @@ def _train(arguments: argparse.Namespace) -> int:
     from sleuth.evaluation.result import load_evaluation
     from sleuth.experiment import Experiment
     from sleuth.recipes import load_recipe, recipe_file
+    from sleuth.registry import needed
 
+    needed("torch", "train")
     recipe = load_recipe(arguments.recipe).with_settings(arguments.set)
     default = Path("runs") / f"{recipe.name.replace('/', '-')}-{timestamp()}"
     folder = ranks.first(lambda: arguments.output or default)

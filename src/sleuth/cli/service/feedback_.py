@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sleuth.cli.arguments import add_shared
 from sleuth.cli.output import print_json
+from sleuth.errors import DataError
 from sleuth.text import counted
 
 
@@ -26,6 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     from sleuth.storage import whole_file
 
     rows = list(questions(arguments.store))
+    if not rows:
+        raise DataError(f"{arguments.store} holds no verdicts")
     with whole_file(arguments.output) as file:
         file.writelines(msgspec.json.encode(row) + b"\n" for row in rows)
     pairs = sum(len(row["rejected"]) for row in rows)
@@ -35,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(
             f"{counted(len(rows), 'question')} with {counted(pairs, 'rejected answer')} written to {arguments.output}"
         )
-        if rows:
-            print(f"try: sleuth train rag/cpu --set scale.train_data=jsonl:{arguments.output} --index DIR")
+        print(
+            f"try: sleuth train rag/cpu --set scale.train_data=jsonl:{arguments.output} "
+            "--set scale.eval_data=jsonl:DEV.jsonl --index DIR"
+        )
     return 0

@@ -140,15 +140,26 @@ def _offered(*, is_embedded: bool) -> list[str]:
 
 
 def _recipe(arguments: argparse.Namespace, name: str) -> Recipe:
-    """The named recipe; if it searches, over everything in the index, words and vectors."""
-    from sleuth.recipes import load_recipe
+    """The named recipe; if it searches, over everything in the index, words and vectors.
+
+    A retriever that the user chose stays: that of a setting, or of a recipe of their own.
+    """
+    from sleuth.recipes import is_own, load_recipe
     from sleuth.retrievers.none import NoRetriever
     from sleuth.retrievers.opening import open_retriever
 
-    is_whole = "/" in name or Path(name).exists()
+    is_whole = "/" in name or is_own(name)
     recipe = load_recipe(name if is_whole or arguments.model else f"{name}/cpu")
-    if not isinstance(recipe.retriever, NoRetriever):
+    is_chosen = is_own(name) or any(setting.startswith("retriever=") for setting in arguments.set)
+    if not is_chosen and not isinstance(recipe.retriever, NoRetriever):
         if not arguments.index:
             raise ConfigError(f"{recipe.name} searches an index and none is named: --index DIR")
         recipe = replace(recipe, retriever=open_retriever(arguments.index))
-    return recipe.with_settings(arguments.set)
+    recipe = recipe.with_settings(arguments.set)
+    if not is_chosen:
+        return recipe
+    retriever = recipe.retriever.at(arguments.index) if arguments.index else recipe.retriever
+    if retriever.unplaced:
+        raise ConfigError(f"{recipe.name} searches an index and none is named: --index DIR")
+    retriever.open()
+    return replace(recipe, retriever=retriever)

@@ -56,6 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
         _check_writable(path)
     if arguments.dev and arguments.dev.resolve() == arguments.output.resolve():
         raise ConfigError(f"--dev and --output are the same file: {arguments.dev}")
+    sources = {Path(source).resolve() for source in arguments.sources}
+    if replaced := [p for p in (arguments.output, arguments.dev) if p and p.resolve() in sources]:
+        raise ConfigError(f"{replaced[0]} is one of the sources: choose another file for the questions")
     passages = [p for corpus in open_corpora(arguments.sources) for p in corpus.passages(warn)]
     if not passages:
         raise DataError(f"no passages in {', '.join(arguments.sources)}")
@@ -147,4 +150,7 @@ def _report(arguments: argparse.Namespace, tally: Yield, counts: Mapping[str, in
     print_table(["kind", "written", *(f"fails {check}" for check in CHECKS), "kept"], table, words=1)
     if any(counts.values()):
         print("; ".join(f"{counted(count, 'question')} written to {path}" for path, count in counts.items()))
-        print(f"try: sleuth train rag/cpu --set scale.train_data=jsonl:{arguments.output} --index DIR")
+        print(
+            f"try: sleuth train rag/cpu --set scale.train_data=jsonl:{arguments.output} "
+            f"--set scale.eval_data=jsonl:{arguments.dev or 'DEV.jsonl'} --index DIR"
+        )

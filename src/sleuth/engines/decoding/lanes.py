@@ -151,8 +151,9 @@ class Lanes:
                 with self._own():
                     lane.decoder.run(lambda: self._take(lane), lambda turns: self._give(lane, turns))
             except BaseException as raised:
-                lane.decoder.clear()
                 error = raised
+                with suppress(Exception):  # what cannot be cleared must not keep the turns waiting
+                    lane.decoder.clear()
             with self._lock:
                 left = list(lane.unfinished) if error else []
                 if error:

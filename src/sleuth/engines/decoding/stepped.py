@@ -56,7 +56,7 @@ class SteppedDecoder(ABC):
                 self._count += 1
                 self.begin(str(self._count), turn)
                 self._open[str(self._count)] = turn
-            self._close([name for name, turn in self._open.items() if turn.cancelled])
+            give(self._close([name for name, turn in self._open.items() if turn.cancelled]))
             if not self._open:
                 return
             stopped = [name for name, tokens in self.step() if self._takes_last(self._open[name], tokens)]

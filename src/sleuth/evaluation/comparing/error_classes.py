@@ -7,8 +7,9 @@ reading; the rules here are ours. The first class that applies is the outcome, s
 import re
 from typing import NamedTuple
 
+from sleuth.gold import gold_id_of, gold_shown
 from sleuth.metrics.answers import Rules, exact_match, golds_of, prediction_of
-from sleuth.metrics.evidence import findable_golds, gold_id_of, gold_shown
+from sleuth.metrics.evidence import findable_golds
 from sleuth.text import contains, normalise
 from sleuth.types import Passage, Trajectory
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from sleuth.gold import gold_id_of, gold_shown
 from sleuth.metrics.answers import exact_match, f1, golds_of, prediction_of, rules_of
-from sleuth.metrics.evidence import gold_id_of, gold_shown
 from sleuth.text import normalise
 from sleuth.types import Field, Segment, Trajectory
 

@@ -67,6 +67,7 @@ def write_export(experiment: Experiment, cluster: Cluster) -> list[Question]:
     dev, questions = divide(experiment.train_questions, scale)
     if len(questions) < scale.batch:
         raise ConfigError(f"{len(questions)} training questions are less than one batch of {scale.batch}")
+    needed("pyarrow", "verl")
     settings = trainer_settings(recipe, cluster, folder, len(questions))
     experiment.save_recipe()
     write_questions(folder / "train.parquet", questions)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sleuth.episodes.passages import passage_lines
 from sleuth.episodes.protocol import AgentProtocol, Chat
 from sleuth.episodes.record import Decision
+from sleuth.gold import gold_shown
 from sleuth.protocols.prompted.reasoning import first_line, stated_answer, states_answer
 from sleuth.types import Hit, Question, Trajectory
 
@@ -59,7 +60,7 @@ class PlainRAG(Direct):
 
     def demonstrate(self, question: Question, shown: Sequence[Sequence[Hit]]) -> str | None:
         """The canonical answer, if the one search found every gold passage."""
-        found = {hit.passage.id for hits in shown for hit in hits}
+        found = gold_shown(question, (hit.passage for hits in shown for hit in hits))
         return super().demonstrate(question, shown) if found.issuperset(question.gold_ids) else None
 
 

@@ -19,9 +19,9 @@ from sleuth.encoders.minilm import MiniLM
 from sleuth.engines.base import Engine
 from sleuth.episodes.record import NOTHING_TO_DROP
 from sleuth.errors import ConfigError
+from sleuth.gold import gold_shown
 from sleuth.judges.base import YesNoJudge, yes_or_no
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
-from sleuth.metrics.evidence import gold_shown
 from sleuth.recipes.evo_rag.curriculum import PARTS, Curriculum, Part
 from sleuth.rewards.base import Reward
 from sleuth.scale import Scale

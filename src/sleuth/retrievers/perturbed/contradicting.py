@@ -15,6 +15,7 @@ import msgspec
 from sleuth.checked import Checked, NonNegative
 from sleuth.errors import DataError, RetrievalError
 from sleuth.files import lines, whole
+from sleuth.gold import gold_id_of
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.given import GivenParagraphs
 from sleuth.text import contains, digest
@@ -61,7 +62,7 @@ class Contradicting(Checked, Around):
     def _joined(self, hit: Hit) -> list[Hit]:
         """The hit with its contradictions, which come first for half of the questions."""
         question = self.question
-        if question is None or not self.wrong or hit.passage.id not in question.gold_ids:
+        if question is None or not self.wrong or gold_id_of(question, hit.passage) is None:
             return [hit]
         denied = contradiction(hit.passage, question.answers, self.wrong)
         if denied is None:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from sleuth.checked import Checked, NonNegative
 from sleuth.errors import RetrievalError
+from sleuth.gold import gold_id_of
 from sleuth.retrievers.base import Around, Retriever, check_k, check_queries
 from sleuth.retrievers.bm25_index.passages import Passages
 from sleuth.retrievers.given import GivenParagraphs
@@ -66,7 +67,8 @@ class Noisy(Checked, Around):
         if self.question is None:
             return False
         text = f"{passage.title} {passage.text}"
-        return passage.id in self.question.gold_ids or any(contains(text, a) for a in self.question.answers)
+        is_gold = gold_id_of(self.question, passage) is not None
+        return is_gold or any(contains(text, a) for a in self.question.answers)
 
     @cached_property
     def _pool(self) -> Passages:

@@ -6,7 +6,7 @@ import pytest
 
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.errors import ConfigError
-from sleuth.metrics.evidence import gold_shown
+from sleuth.gold import gold_shown
 from sleuth.recipes.evo_rag.curriculum import Curriculum
 from sleuth.recipes.evo_rag.reward import EvoRAGReward
 from sleuth.retrievers.given import GivenParagraphs
