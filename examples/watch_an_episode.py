@@ -4,7 +4,7 @@ from sleuth.concurrency import run
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
-from sleuth.experiment import factbook_index
+from sleuth.indexes import factbook_index
 from sleuth.recipes import load_recipe
 from sleuth.retrievers.bm25 import open_index
 from sleuth.types import Question

@@ -353,8 +353,10 @@ def test_further_steps_of_a_first_stage_are_not_lost_in_the_second(
     recipe = world["recipe"].sized(steps=1, dev_questions=0, lr=0.01, lr_warmup=0.0)
     recipe = recipe.but(reward=Staged(value=lambda t: float(t.sample)))
     experiment(world, tmp_path, recipe).run(evaluate=False)
-    with pytest.raises(OtherRunError, match="first weights"):
+    with pytest.raises(OtherRunError, match="steps 1, not 2"):
         experiment(world, tmp_path, recipe.sized(steps=2)).run(evaluate=False)
+    assert [row["step"] for row in rows(tmp_path) if row["phase"] == "stage_1"] == [1]
+    assert experiment(world, tmp_path, recipe).run(evaluate=False)["steps"] == 2
 
 
 class Staged(toy.FirstLetter):

@@ -68,7 +68,7 @@ def test_an_empty_place_takes_a_part_and_its_settings_in_any_order():
         ("arena", ["reward.judge=lexical"], "must be a LLMJudge, which LexicalJudge is not"),
         ("evo-rag", ["reward.judge=lexical"], "must be a YesNoJudge"),
         ("evo-rag", ["reward.judge=llm", "reward.judge.modl=m"], "did you mean 'model'"),
-        ("evo-rag", ["reward.curriculum=none"], "is a whole part; set one of schedule"),
+        ("evo-rag", ["reward.curriculum=none"], "cannot be none; set one of schedule"),
         ("evo-rag", ["reward.curriculum.answer=0.05,0.1"], "`array` of length 3, got 2"),
         ("eval-rar", ["protocol=search-tags"], "needs protocol.instruction="),
     ],

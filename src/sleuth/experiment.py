@@ -6,37 +6,34 @@ Each stage is a method, leaves its record in the run folder, and can be run alon
 
 from __future__ import annotations
 
-import hashlib
 import random
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from sleuth import factbook
 from sleuth.checked import describe
-from sleuth.corpora import open_corpus
-from sleuth.datasets import default_corpus, load_questions, parts_of
+from sleuth.datasets import load_questions, parts_of
 from sleuth.engines.base import Engine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
-from sleuth.errors import ConfigError, DataError, OtherRunError, RetrievalError
+from sleuth.errors import ConfigError, DataError
 from sleuth.evaluation.result import RESULT, Evaluation
 from sleuth.evaluation.runner import Origin, Progress, evaluate, set_aside
+from sleuth.indexes import open_retriever
 from sleuth.recipe import Recipe
 from sleuth.registry import keep_user_module
 from sleuth.retrievers.base import Retriever
-from sleuth.retrievers.bm25 import open_index
-from sleuth.retrievers.bm25_index.build import build_index
 from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.gold_check import check_gold
 from sleuth.rollouts.lessons import load_lessons
-from sleuth.storage import cache_folder, write_json
+from sleuth.storage import write_json
 from sleuth.training.parallel import ranks
+from sleuth.training.runs.recorded import recorded
 from sleuth.training.sampler import check_sampler, open_sampler
 from sleuth.types import Question, Trajectory
 
@@ -143,31 +140,17 @@ class Experiment:
             raise DataError(f"{spec}: no questions")
         return usable[:limit]
 
-    @contextmanager
-    def recorded(self) -> Iterator[None]:
+    def recorded(self) -> AbstractContextManager[None]:
         """The run folder with this recipe, for one process at a time; a folder of another run keeps its own.
 
         Raises BusyError if another process writes there.
         """
-        files = [self.folder / name for name in ("recipe.json", "recipe.py")]
 
-        def record() -> dict[Path, bytes]:
+        def record() -> None:
             _ = self.log  # the lock
-            before = {path: path.read_bytes() for path in files if path.exists()}
             self.save_recipe()
-            return before
 
-        try:
-            before = ranks.first(record)
-            yield
-        except OtherRunError:
-            for path in files if ranks.is_first() else ():
-                path.unlink(missing_ok=True)
-                if path in before:
-                    path.write_bytes(before[path])
-            raise
-        finally:
-            self.close()
+        return recorded(self.folder, record, self.close)
 
     def save_recipe(self) -> None:
         """Write recipe.json (and the user's own file) so that this run can be run again."""
@@ -393,32 +376,3 @@ def _uninterrupted(result: TrainResult) -> TrainResult:
     if result.stopped == "interrupted":
         raise KeyboardInterrupt
     return result
-
-
-def open_retriever(recipe: Recipe, index: str, say: Say = print) -> Retriever:
-    """The recipe's retriever over `index`; questions with a corpus of their own need none."""
-    retriever = recipe.retriever
-    if index:
-        return retriever.at(index)
-    if not retriever.unplaced:
-        return retriever
-    if default_corpus(f"{recipe.scale.train_data}+{recipe.scale.eval_data}") == "factbook":
-        return retriever.at(str(factbook_index(say)))
-    raise ConfigError(
-        f"{recipe.name} needs an index: build one with 'sleuth index SRC -o DIR' and pass --index DIR"
-    )
-
-
-def factbook_index(say: Say = print) -> Path:
-    """The index over the Factbook's passages, built at first use (seconds).
-
-    Its name is a hash of what decides the passages, so that an index of other passages is never used.
-    """
-    made_by = Path(factbook.__file__).read_bytes() + factbook.edition().encode()
-    directory = cache_folder() / "indexes" / f"factbook-{hashlib.sha256(made_by).hexdigest()[:12]}"
-    try:
-        open_index(directory)
-    except RetrievalError:
-        say(f"building the Factbook index in {directory}")
-        build_index(open_corpus("factbook").passages(say), directory)
-    return directory

@@ -42,9 +42,9 @@ def user_module(path: Path, kind: str) -> ModuleType:
     sys.modules[spec.name] = module
     # Last, or a file next to it called datasets.py would take the place of the package.
     if (folder := str(path.resolve().parent)) not in sys.path:
+        _refuse_namesakes(path.resolve())
         sys.path.append(folder)
-        _refuse_namesakes(Path(folder))
-        _user_folders.add(folder)
+        _user_folders.append(Path(folder))
     try:
         spec.loader.exec_module(module)
     except SleuthError:
@@ -54,18 +54,16 @@ def user_module(path: Path, kind: str) -> ModuleType:
     return module
 
 
-_user_folders: set[str] = set()
+_user_folders: list[Path] = []
 """Folders whose files can be imported, since a file of a user lies there."""
 
 
-def _refuse_namesakes(folder: Path) -> None:
-    """Raise ConfigError where an import in `folder` would give another user file of the same name."""
-    for file in folder.glob("*.py"):
-        loaded = getattr(sys.modules.get(file.stem), "__file__", None)
-        other = Path(loaded) if loaded else file
-        is_users = str(other.resolve().parent) in _user_folders
-        if is_users and other.read_bytes() != file.read_bytes():
-            raise ConfigError(f"{file} would be taken for {other}, which is loaded: give it another name")
+def _refuse_namesakes(path: Path) -> None:
+    """Raise ConfigError where an import of a file next to `path` would give a file of an earlier user folder."""
+    for file in path.parent.glob("*.py"):
+        others = [folder / file.name for folder in _user_folders if (folder / file.name).is_file()]
+        if file != path and others and others[0].read_bytes() != file.read_bytes():
+            raise ConfigError(f"{others[0]} would be imported in place of {file}: give one another name")
 
 
 def keep_user_module(path: Path, target: Path) -> None:

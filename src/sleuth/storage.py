@@ -53,8 +53,12 @@ def whole_folder(path: Path) -> Iterator[Path]:
         work.chmod(0o755)
         old = work.with_name(f"{work.name}.old")
         if path.exists():
-            path.rename(old)  # whole until the new one has its name
-        work.rename(path)
+            path.rename(old)
+        try:
+            work.rename(path)
+        except OSError:
+            old.rename(path)
+            raise
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -18,7 +18,7 @@ LAYERS: list[set[str]] = [
     {"protocols", "rollouts", "synthesis"},
     {"rewards", "algorithms"},
     {"training", "evaluation", "serving"},
-    {"recipe", "agent", "citations", "experiment", "demo", "robustness"},
+    {"recipe", "agent", "citations", "experiment", "indexes", "demo", "robustness"},
     {"recipes"},
     {"service", "hub_layout", "studies", "integrations"},
     {"cli"},

@@ -22,11 +22,11 @@ def test_gains_are_bold_where_their_interval_leaves_zero_out():
 def test_seeds_are_paired_question_by_question():
     def run(seed: int, warm: list[str], trained: list[str], steps: int = 24) -> dict[str, Any]:
         arms = {
-            "warm-start": {"right": warm},
+            "warm-start": {"right": warm, "all": {"n": 4}},
             "method": {"right": trained, "all": {"em": {"gain": {"value": 0.0, "low": 0.0, "high": 0.0}}}},
         }
         recipe = {"name": "m", "scale": {"seed": seed, "steps": steps}}
-        return {"recipe": recipe, "questions": 4, "arms": arms}
+        return {"recipe": recipe, "seed": seed, "arms": arms}
 
     seeds_together = runpy.run_path(str(ROOT / "tools" / "results.py"))["seeds_together"]
     # Gained by both seeds, by one, lost by one, and a question that neither answers.

@@ -10,6 +10,7 @@ import logging
 import re
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,7 +139,9 @@ def _decoded_html(data: bytes, bs4: Any) -> str:
         try:
             # As in browsers: pages that declare Latin-1 hold the quotation marks of cp1252.
             is_latin = codecs.lookup(declared).name in ("iso8859-1", "ascii")
-            return _plain_lines(data.decode("cp1252" if is_latin else declared))
+            with suppress(UnicodeDecodeError):
+                return _plain_lines(data.decode("cp1252" if is_latin else declared))
+            return _plain_lines(data.decode(declared))
         except (LookupError, ValueError) as error:
             raise DataError(f"not {declared}, which it declares: {error}") from error
 

@@ -184,9 +184,8 @@ class OpenAIEngine(Engine):
             except TransientError as error:
                 raise EngineError(f"{self.name} failed: {error} (tried {self.attempts} times)") from error
             except RefusedError as error:
-                with self._choosing:
-                    if form is not self._forms[0]:
-                        continue  # a request of another event loop has found that this form is refused
+                if form is not self._forms[0]:
+                    continue  # a request of another event loop has found that this form is refused
                 refusal = f"{self.name} refused the request: {error}"
                 if self._has_answered and error.status in _CONTENT_REFUSED:
                     # One question must not end an evaluation, now and each time it is resumed.

@@ -23,7 +23,7 @@ from sleuth.types import Question, Trajectory
 
 SAMPLES = "samples.jsonl"
 RESULT = "headroom.json"
-SETTINGS = "headroom-settings.json"  # an evaluation's folder has settings.json
+SETTINGS = "settings.json"
 
 
 def measure_headroom(

@@ -136,7 +136,7 @@ def _rewards(score: Score | None) -> dict[str, float | None]:
 def load_evaluation(folder: Path) -> Evaluation:
     """A finished evaluation. Raises DataError if the folder holds none, or an unfinished one."""
     if not (folder / RESULT).exists():
-        what = "an unfinished evaluation" if (folder / SETTINGS).exists() else "no evaluation"
+        what = "an unfinished evaluation" if (folder / QUESTIONS).exists() else "no evaluation"
         raise DataError(f"{folder}: {what} ({RESULT} is missing)")
     try:
         plain = read_json(folder / RESULT) | {"folder": str(folder)}

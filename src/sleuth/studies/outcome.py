@@ -165,7 +165,9 @@ def figure(evaluations: Seeds, measure: str, passages: Seeds | None = None) -> d
         return asdict(Estimate(fmean(e.seconds / e.n for e in all_seeds), None, None, all_seeds[0].n))
     own = [evaluation.metrics.get(measure, NONE) for evaluation in all_seeds]
     if measure in RATIOS and passages and all(estimate.value is None for estimate in own):
-        own = shown_less(list(passages.values()), all_seeds, measure)
+        shared = [seed for seed in evaluations if seed in passages]
+        whole, parts = ([side[seed] for seed in shared] for side in (passages, evaluations))
+        own = shown_less(whole, parts, measure) or own
     if len(own) == 1:
         return asdict(own[0])
     seeds = {"seeds": [estimate.value for estimate in own]}

@@ -8,11 +8,9 @@ and never trained on.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm, Companion
-from sleuth.engines.models import weights_hash
 from sleuth.episodes.record import derive_seed
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError, TrainingError
@@ -32,12 +30,12 @@ from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.questions.dev import dev_em, divide
 from sleuth.training.questions.measured import Measured
-from sleuth.training.questions.order import batch_of, shuffled
+from sleuth.training.questions.order import batch_of, further, shuffled
 from sleuth.training.questions.pool import QuestionPool, is_mixed
 from sleuth.training.runs.best import BestCheckpoint
 from sleuth.training.runs.log import RunLog
 from sleuth.training.runs.phase import Evaluate, Phase, TrainResult
-from sleuth.training.runs.state import TrainingState, identity_of
+from sleuth.training.runs.state import TrainingState, identity_of, refuse_trained
 from sleuth.training.runs.stopping import Budget, Stop, asked_to_stop
 from sleuth.training.selection import check_settings
 from sleuth.training.update.drift import drift_of
@@ -84,6 +82,7 @@ def train(
     cannot be trained with and for another run's folder.
     """
     if not plan.steps:
+        refuse_trained(log.folder)
         return TrainResult(0, "done", 0.0, {})
     if not parts.questions:
         raise TrainingError("there are no questions to train on")
@@ -102,7 +101,9 @@ def train(
             staged = replace(parts, questions=questions, reward=reward)
             left = None if deadline_s is None else deadline_s - (time.monotonic() - began)
             later = _after_steps(sum(result.steps for result in results), evaluate)
-            results.append(_Stage(name, policy, staged, plan, log, dev, later, number > 1).run(asked, left))
+            results.append(
+                _Stage(name, policy, staged, plan, log, dev, later, number < len(rewards)).run(asked, left)
+            )
             if results[-1].stopped not in ("done", "collapsed"):
                 break
     steps = sum(result.steps for result in results)
@@ -125,8 +126,8 @@ class _Stage:
     log: RunLog
     dev: Sequence[Question]
     evaluate: Evaluate | None
-    follows: bool = False
-    """Whether an earlier stage made the weights that this one begins with."""
+    leads: bool = False
+    """Whether a later stage begins with the weights of this one."""
     empty: int = 0
     """Steps in a row that gave no usable episode."""
     rows: list[Mapping[str, float]] = field(default_factory=list)
@@ -161,8 +162,8 @@ class _Stage:
         others = {"companion": self.companion, "pool": self.pool}
         saved = {name: other for name, other in others.items() if other is not None}
         identity = identity_of(policy, plan, algorithm, self.parts.questions)
-        if self.follows:  # further steps of an earlier stage would change nothing here
-            identity["first weights"] = weights_hash(policy.state().items())
+        if self.leads:  # the later stages began with the weights after these steps
+            identity["steps"] = plan.steps
         slots = {"protocol": self.parts.world.protocol, "reward": self.parts.reward, "algorithm": algorithm}
         state = TrainingState(policy, optimiser, folder, identity, slots=slots, others=saved)
         # Without dev questions the scores are mean rewards: they serve the guards, and patience does not apply.
@@ -285,20 +286,14 @@ class _Stage:
         left = round(plan.refill * plan.batch)
         while left and (missing := plan.batch - sum(map(is_live, groups))) > 0:
             seed = derive_seed("refill", plan.seed, step, left)
-            more = self._draw(min(missing, left), seed, questions)
+            count, known = min(missing, left), self.parts.questions
+            more = pool.draw(count, seed, questions) if pool else further(count, known, seed, questions)
             if not more:
                 break
             left -= len(more)
             questions += more
             groups += self._play(more, step)
         return groups, sum(map(len, groups))
-
-    def _draw(self, count: int, seed: int, without: list[Question]) -> list[Question]:
-        """Further questions of a step: by what they can teach where there is a pool, else all alike."""
-        if self.pool:
-            return self.pool.draw(count, seed, without)
-        order = (self.parts.questions[i] for i in shuffled(len(self.parts.questions), "refill", seed))
-        return list(islice((question for question in order if question not in without), count))
 
     def _play(self, questions: Sequence[Question], step: int) -> Groups:
         """Scored experience from the current policy; each rank plays and scores a share of it.
@@ -381,11 +376,13 @@ class _Stage:
         self.empty = self.empty + 1 if len(left_out) == len(episodes) else 0
         if episodes and not left_out:
             return
-        line = f"step {step}: there are no episodes"
-        if left_out:
-            first = left_out[0]
-            reason = first.fault or (first.score.invalid if first.score else "")
-            line = f"step {step}: {len(left_out)} of {len(episodes)} episodes left out, the first: {reason}"
+        reasons = [t.fault or (t.score.invalid if t.score else "") for t in left_out]
+        counted = (
+            f"{len(left_out)} of {len(episodes)} episodes left out, the first: {reasons[0]}"
+            if reasons
+            else ""
+        )
+        line = f"step {step}: {counted or 'there are no episodes'}"
         self.log.say(line)
         if self.empty >= EMPTY_STEPS:
             raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")

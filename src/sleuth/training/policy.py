@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from sleuth.encoders.loading import quiet
 from sleuth.engines.models import load_model
-from sleuth.errors import ConfigError, TrainingError
+from sleuth.errors import ConfigError, OtherRunError, TrainingError
 from sleuth.storage import whole_folder
 from sleuth.training.parallel import ranks
 from sleuth.training.parallel.sharding import Sharded, divided_like, empty, exchange, fill, whole
@@ -182,11 +182,11 @@ class Policy:
     ) -> None:
         """Load what `state` returned, and the reference weights if given.
 
-        Raises TrainingError if they belong to another model.
+        Raises OtherRunError if they belong to another model.
         """
         own = self.trainable()
         if weights.keys() != own.keys() or any(weights[name].shape != p.shape for name, p in own.items()):
-            raise TrainingError("the checkpoint holds the weights of another model or another LoRA rank")
+            raise OtherRunError("the checkpoint holds the weights of another model or another LoRA rank")
         with torch.no_grad():
             for name, parameter in own.items():
                 parameter.copy_(divided_like(parameter, weights[name]))

@@ -45,7 +45,8 @@ def open_all(
         output.parent if one_folder else output,
         index=arguments.index,
         strict=arguments.strict,
-        checks_leaks=run is not None,
+        checks_leaks=run is not None
+        and (run / "model").is_dir(),  # an exported folder has no training questions
         say=warn,
     )
     # Its identity opens an index; the retriever alone would open it at the first search.
@@ -76,9 +77,10 @@ def _run(arguments: argparse.Namespace) -> Path | None:
     from sleuth.recipes import is_own
 
     folder = Path(arguments.recipe)
-    if not (is_own(arguments.recipe) and folder.is_dir()):
+    named = any((folder / name).exists() for name in ("model", "config.json", "recipe.json"))
+    if not (is_own(arguments.recipe) and named):
         return None
-    if any(setting.startswith("scale.model=") for setting in arguments.set):
+    if not arguments.model and any(setting.startswith("scale.model=") for setting in arguments.set):
         raise ConfigError(f"{folder} has a model of its own: name another with --model")
     return folder
 
@@ -90,8 +92,9 @@ def _recipe(arguments: argparse.Namespace) -> "Recipe":
     if arguments.limit < 0:
         raise ConfigError(f"--limit must not be negative, not {arguments.limit}")
     if arguments.data:  # all of it, unless a setting or --limit says otherwise
-        recipe = recipe.sized(eval_data=arguments.data, eval_questions=0)
+        recipe = recipe.sized(eval_questions=0)
     recipe = recipe.with_settings(arguments.set)
+    recipe = recipe.sized(eval_data=arguments.data) if arguments.data else recipe
     return recipe.sized(eval_questions=arguments.limit) if arguments.limit else recipe
 
 

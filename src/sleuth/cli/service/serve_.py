@@ -158,7 +158,11 @@ def _recipe(arguments: argparse.Namespace, name: str) -> Recipe:
     recipe = recipe.with_settings(arguments.set)
     if not is_chosen:
         return recipe
-    retriever = recipe.retriever.at(arguments.index) if arguments.index else recipe.retriever
+    retriever = recipe.retriever
+    if arguments.index and not isinstance(retriever, NoRetriever):
+        placed = retriever.at(arguments.index)
+        # One that searches given passages has none to search here.
+        retriever = open_retriever(arguments.index) if placed is retriever else placed
     if retriever.unplaced:
         raise ConfigError(f"{recipe.name} searches an index and none is named: --index DIR")
     retriever.open()

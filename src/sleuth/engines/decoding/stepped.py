@@ -64,8 +64,11 @@ class SteppedDecoder(ABC):
 
     def clear(self) -> None:
         """Abort what is open and drop the cached prefixes."""
-        self._close(list(self._open))
-        self.forget()
+        try:
+            self._close(list(self._open))
+        finally:
+            self._open.clear()
+            self.forget()
 
     def _close(self, names: Sequence[str]) -> list[Ticket]:
         if names:

@@ -53,7 +53,7 @@ def find_evaluation(run: Path) -> Path:
     finished = [path.parent for path in inside if (path.parent / RESULT).is_file()]
     if finished:
         return finished[-1]
-    if unfinished := sorted(path.parent.name for path in run.glob(f"*/{SETTINGS}")):
+    if unfinished := sorted(path.parent.name for path in run.glob(f"*/{QUESTIONS}")):
         names = ", ".join(unfinished)
         raise DataError(f"{run}: no finished evaluation; run the same evaluation again to finish {names}")
     raise DataError(f"{run}: no evaluation" + ("" if run.is_dir() else ", there is no such folder"))

@@ -77,7 +77,8 @@ def _draw(chart: Chart, columns: Mapping[str, Mapping[str, Floats]]) -> Markup:
     is_alone, lines = len(columns) == 1, []
     for run, found in columns.items():
         names = [name for name in found if re.fullmatch(chart.names, name)]
-        for name in names if is_alone else [chart.compared or chart.names]:
+        main = chart.compared if chart.compared in found else next(iter(names), "")
+        for name in names if is_alone else [main]:
             label = name.rpartition("/")[2].replace("_", " ") if is_alone else run
             steps, values = found.get(name, np.empty((2, 0)))
             values = np.where(abs(values) < chart.smallest, 0, values)

@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Sequence
+from itertools import islice
 
 from sleuth.episodes.record import derive_seed
+from sleuth.types import Question
 
 
 def batch_of(step: int, count: int, batch: int, seed: int) -> list[int]:
@@ -15,6 +17,12 @@ def batch_of(step: int, count: int, batch: int, seed: int) -> list[int]:
     batches = max(1, count // batch)
     epoch, place = divmod(step - 1, batches)
     return shuffled(count, seed, epoch)[place * batch : (place + 1) * batch]
+
+
+def further(count: int, known: Sequence[Question], seed: int, without: Sequence[Question]) -> list[Question]:
+    """`count` of the known questions that are not among `without`, fewer if there are no more; fixed by `seed`."""
+    drawn = (known[i] for i in shuffled(len(known), "further", seed))
+    return list(islice((question for question in drawn if question not in without), count))
 
 
 def shuffled(count: int, *seed: object) -> list[int]:

@@ -187,3 +187,10 @@ def fingerprint(parts: Iterable[str]) -> str:
         data = part.encode("utf-8", "backslashreplace")
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()
+
+
+def refuse_trained(folder: Path) -> None:
+    """Raise OtherRunError where a run without steps would replace the weights of one that made some."""
+    made = [p for p in (folder / "checkpoints").glob("*/step-*[1-9]*") if p.parent.name != "warm_start"]
+    if made:
+        raise OtherRunError(f"{folder} was trained with steps, not without: choose another folder")
