@@ -151,5 +151,5 @@ def test_another_user_s_file_of_the_same_name_is_refused(tmp_path: Path):
         (tmp_path / name / "namesake_steps.py").write_text(f"STEPS = {name!r}")
         (tmp_path / name / "recipe.py").write_text(f"import namesake_steps\n{OWN}")
     load_recipe(str(tmp_path / "one" / "recipe.py"))
-    with pytest.raises(ConfigError, match="give it another name"):
+    with pytest.raises(ConfigError, match="would be imported in place of"):
         load_recipe(str(tmp_path / "other" / "recipe.py"))
