@@ -209,10 +209,11 @@ class Experiment:
         """Read the questions and open the index, so that mistakes surface before hours of work."""
         from sleuth.training.selection import check_selection, check_settings
 
-        check_selection(self.recipe.scale)
-        check_sampler(self.recipe.scale.engine)
         if self.recipe.scale.steps:
             check_settings(self.recipe.reward, self.recipe.algorithm, self.recipe.scale)
+        else:
+            check_selection(self.recipe.scale)
+        check_sampler(self.recipe.scale.engine)
         counts = len(self.train_questions), len(self.eval_questions)
         self.say(f"{counts[0]} training and {counts[1]} held-out questions")
         self.retriever.open()

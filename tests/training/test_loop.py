@@ -610,5 +610,5 @@ def test_a_batch_that_the_script_cannot_show_is_left_out(tmp_path: Path) -> None
     plan = {"lr": 1e-4, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 6, "batch": 1}
     assert toy.run(tmp_path, setup=setup, **plan).stopped == "done"
     setup = replace(setup, questions=asked[:1])
-    with pytest.raises(TrainingError, match="no usable episode; step 3: there are no episodes"):
+    with pytest.raises(TrainingError, match="no usable episode; step 3: 0 of 0 episodes"):
         toy.run(tmp_path / "none", setup=setup, **plan)

@@ -202,9 +202,8 @@ def _stated(reply: str) -> str:
     The tag itself must not count as a word of the answer: "<answer> Paris </answer>" would have half the F1.
     """
     blocks = find_tags(reply, ("answer",))
-    return (
-        blocks[-1].body if blocks else reply.split("</answer>", 1)[0].strip().removeprefix("<answer>")
-    ).strip()
+    found = blocks[-1].body if blocks else reply.split("</answer>", 1)[0].strip().removeprefix("<answer>")
+    return found.strip()
 
 
 def _sigmoid(x: float) -> float:

@@ -376,13 +376,9 @@ class _Stage:
         self.empty = self.empty + 1 if len(left_out) == len(episodes) else 0
         if episodes and not left_out:
             return
-        reasons = [t.fault or (t.score.invalid if t.score else "") for t in left_out]
-        counted = (
-            f"{len(left_out)} of {len(episodes)} episodes left out, the first: {reasons[0]}"
-            if reasons
-            else ""
-        )
-        line = f"step {step}: {counted or 'there are no episodes'}"
+        line = f"step {step}: {len(left_out)} of {len(episodes)} episodes left out"
+        for first in left_out[:1]:
+            line += f", the first: {first.fault or (first.score.invalid if first.score else '')}"
         self.log.say(line)
         if self.empty >= EMPTY_STEPS:
             raise TrainingError(f"{EMPTY_STEPS} steps in a row gave no usable episode; {line}")

@@ -7,6 +7,8 @@ from typing import Any
 from sleuth.cli.output import print_figures, print_json, print_table, warn
 from sleuth.cli.runs.evaluating import add_arguments, open_all, warn_of_faults
 
+TEMPERATURE = 0.8
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_arguments(parser)
@@ -18,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "score the evidence too (EviNote-RAG's EQR): lexical, small, openai:<url>#<model>, or a classifier"
     )
     parser.add_argument("--judge", default="", metavar="J", help=judge)
-    parser.add_argument("--temperature", type=float, metavar="T", help="of the samples (default 0.8)")
+    parser.add_argument(
+        "--temperature", type=float, metavar="T", help=f"of the samples (default {TEMPERATURE})"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,13 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("--temperature is that of --samples; evaluation is greedy")
     experiment, engine, output = open_all(arguments, "headroom" if arguments.samples else "eval")
     if arguments.samples:
-        world = experiment.world_of(engine)
-        figures = _headroom(
-            experiment,
-            world.sampled(0.8 if arguments.temperature is None else arguments.temperature),
-            arguments.samples,
-            output,
-        )
+        temperature = TEMPERATURE if arguments.temperature is None else arguments.temperature
+        world = experiment.world_of(engine).sampled(temperature)
+        figures = _headroom(experiment, world, arguments.samples, output)
         if arguments.json:
             print_json({"folder": str(output), **figures})
         else:

@@ -37,16 +37,15 @@ def open_all(
     from sleuth.experiment import Experiment
 
     recipe, run = _recipe(arguments), _run(arguments)
-    output = (
-        arguments.output or (run or Path("runs")) / f"{what}-{recipe.name.replace('/', '-')}-{timestamp()}"
-    )
+    name = f"{what}-{recipe.name.replace('/', '-')}-{timestamp()}"
+    output = arguments.output or (run or Path("runs")) / name
     experiment = Experiment(
         recipe,
         output.parent if one_folder else output,
         index=arguments.index,
         strict=arguments.strict,
         checks_leaks=run is not None
-        and (run / "model").is_dir(),  # an exported folder has no training questions
+        and (run / "model").is_dir(),  # not an export: its training data is elsewhere
         say=warn,
     )
     # Its identity opens an index; the retriever alone would open it at the first search.

@@ -52,7 +52,7 @@ def write_export(experiment: Experiment, cluster: Cluster) -> list[Question]:
     Raises ConfigError, before anything is written, for a recipe that verl cannot train or a folder in use.
     """
     from sleuth.training.questions.dev import divide
-    from sleuth.training.selection import check_selection
+    from sleuth.training.selection import check_settings
 
     folder = experiment.folder = experiment.folder.resolve()
     if folder.exists() and any(folder.iterdir()):
@@ -61,9 +61,7 @@ def write_export(experiment: Experiment, cluster: Cluster) -> list[Question]:
         raise ConfigError(f"{experiment.recipe.name} cannot be exported to verl: {reason}")
     _place_retriever(experiment)
     recipe, scale = experiment.recipe, experiment.recipe.scale
-    check_selection(scale)
-    recipe.algorithm.check(scale)
-    recipe.reward.check(scale)
+    check_settings(recipe.reward, recipe.algorithm, scale)
     dev, questions = divide(experiment.train_questions, scale)
     if len(questions) < scale.batch:
         raise ConfigError(f"{len(questions)} training questions are less than one batch of {scale.batch}")
