@@ -5,16 +5,16 @@ al. 2017, eq. 7); GRPO (Shao et al. 2024, eqs. 3-4); KL estimators k2, k3 (Schul
 "Approximating KL divergence").
 """
 
+from typing import Literal
+
 import torch
 from torch import Tensor
-
-from sleuth.algorithms.base import Aggregation, KLEstimator
 
 LOG_RATIO_LIMIT = 20.0
 """Log-ratios are clamped to ± this before exp or square: one improbable token must not make the loss infinite."""
 
 
-def kl_per_token(logprobs_N_T: Tensor, ref_logprobs_N_T: Tensor, estimator: KLEstimator) -> Tensor:
+def kl_per_token(logprobs_N_T: Tensor, ref_logprobs_N_T: Tensor, estimator: Literal["k2", "k3"]) -> Tensor:
     """Per-token estimate of KL(π ‖ π_ref) from samples of π, shape [N, T].
 
     With d = log π − log π_ref:  k2 = ½ d²;  k3 = exp(−d) + d − 1. As a loss, k2 has the gradient of
@@ -54,7 +54,11 @@ def is_clipped(ratio_N_T: Tensor, advantages_N_T: Tensor, epsilon: float) -> Ten
 
 
 def aggregate(
-    values_N_T: Tensor, mask_N_T: Tensor, how: Aggregation, normaliser: float, lengths_N: Tensor | None = None
+    values_N_T: Tensor,
+    mask_N_T: Tensor,
+    how: Literal["sequence", "token"],
+    normaliser: float,
+    lengths_N: Tensor | None = None,
 ) -> Tensor:
     """A scalar from per-token values.
 

@@ -84,7 +84,9 @@ def test_micro_batches_change_nothing_but_rounding(tmp_path: Path, precision: st
 
 def model_of(policy: Policy, seed: int = 0) -> PreferenceModel:
     scale = Scale(model="", train_data="", eval_data="", seed=seed)
-    return PreferenceModel(policy, DPO(head_lr=1e-2, update_pairs=8), scale)
+    model = DPO(head_lr=1e-2, update_pairs=8).companion(policy, scale)
+    assert isinstance(model, PreferenceModel)
+    return model
 
 
 def test_the_encoder_is_frozen_and_shares_contexts(policy: Policy):

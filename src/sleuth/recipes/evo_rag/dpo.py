@@ -47,7 +47,14 @@ class DPO(PairwiseDPO):
         """The preference model of §3.3."""
         from sleuth.recipes.evo_rag.preference_model import PreferenceModel
 
-        return PreferenceModel(policy, self, scale)
+        return PreferenceModel(
+            policy,
+            heads=self.heads,
+            margin=self.model_margin,
+            batch=self.update_pairs,
+            lr=self.head_lr,
+            seed=scale.seed,
+        )
 
     def collect(
         self, questions: Sequence[Question], world: World, *, seed: int, width: int, on_done: OnDone

@@ -14,9 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sleuth.algorithms.base import Companion, Groups
 from sleuth.errors import TrainingError
-from sleuth.recipes.evo_rag.dpo import DPO
 from sleuth.recipes.evo_rag.siblings import Candidate, all_pairs, candidates_of
-from sleuth.scale import Scale
 from sleuth.training.policy import Policy
 from sleuth.types import Trajectory
 
@@ -45,13 +43,18 @@ def accuracy(chosen_P_K: Tensor, rejected_P_K: Tensor) -> float:
 class PreferenceModel(Companion):
     """Heads on the frozen encoder, trained one epoch on every step's pairs."""
 
-    def __init__(self, policy: Policy, algorithm: DPO, scale: Scale) -> None:
-        """The encoder is the policy's reference, which no update of the policy changes."""
+    def __init__(
+        self, policy: Policy, *, heads: int, margin: float, batch: int, lr: float, seed: int
+    ) -> None:
+        """The encoder is the policy's reference, which no update of the policy changes.
+
+        A pair's returns differ by `margin` (Δ), and an update of the heads has `batch` pairs.
+        """
         if policy.reference is None:
             policy.freeze_reference()
         width = int(policy.causal_lm.get_input_embeddings().weight.shape[1])  # type: ignore[operator]
-        self.heads = new_heads(width, scale.seed, algorithm.heads)
-        self._policy, self._algorithm = policy, algorithm
+        self.heads = new_heads(width, seed, heads)
+        self._policy, self._margin, self._batch, self._lr = policy, margin, batch, lr
 
     def fit(self, groups: Groups, seed: int) -> dict[str, float]:
         """One epoch over every pair of siblings whose returns differ by Δ; figures named preference/….
@@ -59,7 +62,7 @@ class PreferenceModel(Companion):
         Accuracy and loss are those before the epoch, when none of these pairs has been learnt.
         """
         siblings = [candidates_of(group) for group in groups]
-        pairs = [pair for each in siblings for pair in all_pairs(each, self._algorithm.model_margin)]
+        pairs = [pair for each in siblings for pair in all_pairs(each, self._margin)]
         if not pairs:
             return {"preference/pairs": 0.0}
         states_2P_D = self._encode([turn for pair in pairs for turn in (pair.chosen, pair.rejected)])
@@ -69,8 +72,8 @@ class PreferenceModel(Companion):
         generator = torch.Generator().manual_seed(seed)
         order = torch.randperm(len(pairs), generator=generator)
         # Fresh moments every epoch, so that the heads are all the state there is to save.
-        optimiser = torch.optim.AdamW(self.heads.parameters(), lr=self._algorithm.head_lr, weight_decay=0.0)
-        for rows in torch.split(order, self._algorithm.update_pairs):
+        optimiser = torch.optim.AdamW(self.heads.parameters(), lr=self._lr, weight_decay=0.0)
+        for rows in torch.split(order, self._batch):
             loss = preference_loss(self.heads(better[rows]), self.heads(worse[rows]))
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
