@@ -27,7 +27,7 @@ from parts import commit
 from sleuth.algorithms.rejection import RejectionSampling
 from sleuth.engines.base import Engine, Sampling
 from sleuth.errors import ConfigError, RewardError, SleuthError
-from sleuth.evaluation.headroom import measure_headroom
+from sleuth.evaluation.headroom import measure_headroom, read_rates
 from sleuth.evaluation.records import read_records
 from sleuth.evaluation.result import QUESTIONS, Evaluation
 from sleuth.evaluation.settings import differing, versions
@@ -240,6 +240,10 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
     for name in ("selection.json", "samples/headroom.json"):
         if (folder / name).exists():
             found[name.split("/")[0].removesuffix(".json")] = json.loads((folder / name).read_text())
+    if "samples" in found and evaluation is not before:
+        rates, start = (read_rates(e.folder.parent / "samples") for e in (evaluation, before))
+        paired = paired_difference([start[key] for key in rates], list(rates.values()))
+        found["samples"]["all"]["mean"]["gain"] = paired.to_dict()
     return found
 
 

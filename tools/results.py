@@ -85,7 +85,31 @@ def learning(folder: Path) -> Iterator[str]:
     yield from table(
         ["run", "questions", "rollouts", "EM of the warm start", "EM", "gain", "gain in valid format"], rows
     )
+    yield from sampled(methods)
     yield from seeds_together(methods)
+
+
+def sampled(runs: dict[str, Found]) -> Iterator[str]:
+    """Table rows: the share of right ones among several sampled answers to a question, and of questions with one."""
+    rows = []
+    for name, run in runs.items():
+        before, after = (run["arms"][arm].get("samples") for arm in ("warm-start", "method"))
+        if before and after and "gain" in after["all"]["mean"]:
+            size = f"{after['n']} × {after['k']}"
+            means = [interval(each["all"]["mean"]) for each in (before, after)]
+            passes = [interval(each["all"]["pass"]) for each in (before, after)]
+            rows.append([name, size, *means, gain(after["all"]["mean"]["gain"]), *passes])
+    if rows:
+        yield "Answers sampled at temperature 1, several to a question: the share of right ones (mean@k), and of questions with a right one (pass@k).\n"
+        head = [
+            "run",
+            "questions × k",
+            "mean@k of the warm start",
+            "mean@k",
+            "gain",
+            "pass@k of the warm start",
+        ]
+        yield from table([*head, "pass@k"], rows)
 
 
 def learning_by_kind(folder: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
 from sleuth.errors import ConfigError
-from sleuth.evaluation.headroom import SAMPLES, measure_headroom
+from sleuth.evaluation.headroom import SAMPLES, measure_headroom, read_rates
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.retrievers.none import NoRetriever
 from sleuth.storage import read_json
@@ -46,6 +46,9 @@ def test_figures_of_all_and_of_each_kind(tmp_path: Path) -> None:
     assert 0 < bridge["mean"]["value"] < 1
     assert found["all"]["live"]["value"] == pytest.approx(1 / 3)
     assert read_json(tmp_path / "headroom.json") == found
+    rates = read_rates(tmp_path)
+    assert [rates["", name] for name in ("always", "never")] == [1.0, 0.0]
+    assert rates["", "half"] == bridge["mean"]["value"]
 
 
 def test_a_killed_measurement_is_continued(tmp_path: Path) -> None:

@@ -98,6 +98,14 @@ def summarise(trajectories: Sequence[Trajectory], k: int) -> dict[str, Any]:
     }
 
 
+def read_rates(folder: Path) -> dict[Key, float]:
+    """Share of right answers among each question's samples in `folder`, where `measure_headroom` wrote them."""
+    groups: dict[Key, list[Trajectory]] = defaultdict(list)
+    for trajectory in TrajectoryReader(folder / SAMPLES):
+        groups[key_of(trajectory.question)].append(trajectory)
+    return {key: _samples(group).rate for key, group in groups.items()}
+
+
 def _samples(group: Sequence[Trajectory]) -> Samples:
     right, answers = [], []
     for trajectory in sorted(group, key=lambda t: t.sample):
