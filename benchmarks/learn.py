@@ -237,9 +237,11 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
     # By these the results page pairs runs of several seeds question by question; the others are wrong.
     found["right"] = ["/".join(key) for key, record in own.items() if record.metrics["em"] == 1]
     found["curve"] = [{name: row[name] for name in names if name in row} for row in steps]
-    for name in ("selection.json", "samples/headroom.json"):
-        if (folder / name).exists():
-            found[name.split("/")[0].removesuffix(".json")] = json.loads((folder / name).read_text())
+    # A curriculum measures candidates before each of its stages.
+    if selections := [json.loads(path.read_text()) for path in sorted(folder.glob("*selection.json"))]:
+        found["selection"] = {name: sum(each[name] for each in selections) for name in selections[0]}
+    if (folder / "samples/headroom.json").exists():
+        found["samples"] = json.loads((folder / "samples/headroom.json").read_text())
     if "samples" in found and evaluation is not before:
         rates, start = (read_rates(e.folder.parent / "samples") for e in (evaluation, before))
         paired = paired_difference([start[key] for key in rates], list(rates.values()))
