@@ -242,10 +242,10 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
         found["selection"] = {name: sum(each[name] for each in selections) for name in selections[0]}
     if (folder / "samples/headroom.json").exists():
         found["samples"] = json.loads((folder / "samples/headroom.json").read_text())
-    if "samples" in found and evaluation is not before:
-        rates, start = (read_rates(e.folder.parent / "samples") for e in (evaluation, before))
-        paired = paired_difference([start[key] for key in rates], list(rates.values()))
-        found["samples"]["all"]["mean"]["gain"] = paired.to_dict()
+        if evaluation is not before:
+            rates, start = (read_rates(e.folder.parent / "samples") for e in (evaluation, before))
+            paired = paired_difference([start[key] for key in rates], list(rates.values()))
+            found["samples"]["all"]["mean"]["gain"] = paired.to_dict()
     return found
 
 

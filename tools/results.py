@@ -100,16 +100,17 @@ def sampled(runs: dict[str, Found]) -> Iterator[str]:
             passes = [interval(each["all"]["pass"]) for each in (before, after)]
             rows.append([name, size, *means, gain(after["all"]["mean"]["gain"]), *passes])
     if rows:
-        yield "Answers sampled at temperature 1, several to a question: the share of right ones (mean@k), and of questions with a right one (pass@k).\n"
+        yield "Answers sampled at temperature 1: the share of right ones (mean@k), and of questions with a right one (pass@k), before and after training.\n"
         head = [
             "run",
             "questions × k",
-            "mean@k of the warm start",
-            "mean@k",
+            "mean@k before",
+            "mean@k after",
             "gain",
-            "pass@k of the warm start",
+            "pass@k before",
+            "pass@k after",
         ]
-        yield from table([*head, "pass@k"], rows)
+        yield from table(head, rows)
 
 
 def learning_by_kind(folder: Path) -> Iterator[str]:

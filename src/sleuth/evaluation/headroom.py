@@ -1,7 +1,7 @@
 """Headroom of a model: several samples a question, their success by kind, and the share of live groups."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -83,9 +83,7 @@ def measure_headroom(
 
 def summarise(trajectories: Sequence[Trajectory], k: int) -> dict[str, Any]:
     """Figures of all questions and of each kind; a failed episode counts as wrong."""
-    groups: dict[Key, list[Trajectory]] = defaultdict(list)
-    for trajectory in trajectories:
-        groups[key_of(trajectory.question)].append(trajectory)
+    groups = _by_question(trajectories)
     by_kind: dict[str, list[list[Trajectory]]] = defaultdict(list)
     for group in groups.values():
         by_kind[group[0].question.kind or "(none)"].append(group)
@@ -100,10 +98,15 @@ def summarise(trajectories: Sequence[Trajectory], k: int) -> dict[str, Any]:
 
 def read_rates(folder: Path) -> dict[Key, float]:
     """Share of right answers among each question's samples in `folder`, where `measure_headroom` wrote them."""
-    groups: dict[Key, list[Trajectory]] = defaultdict(list)
-    for trajectory in TrajectoryReader(folder / SAMPLES):
-        groups[key_of(trajectory.question)].append(trajectory)
+    groups = _by_question(TrajectoryReader(folder / SAMPLES))
     return {key: _samples(group).rate for key, group in groups.items()}
+
+
+def _by_question(trajectories: Iterable[Trajectory]) -> dict[Key, list[Trajectory]]:
+    groups: dict[Key, list[Trajectory]] = defaultdict(list)
+    for trajectory in trajectories:
+        groups[key_of(trajectory.question)].append(trajectory)
+    return groups
 
 
 def _samples(group: Sequence[Trajectory]) -> Samples:
