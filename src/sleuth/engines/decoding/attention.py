@@ -1,8 +1,9 @@
-"""Attention of grouped heads on CPU as two batched matrix products, in rollouts and in updates.
+"""Attention of grouped heads as two batched matrix products: of few queries on any device, of updates on CPU.
 
-transformers repeats the keys and values of grouped-query models for every query head whenever a
-mask is given. That copy costs more than the attention itself over a cache of many contexts. And
-torch's flash attention for CPU is slower than two products for few queries, and in bfloat16 for many.
+transformers repeats the keys and values of grouped-query models for every query head whenever a mask is
+given. That copy costs more than the attention itself over a cache of many contexts: on an H200, 288 samples
+of 96 tokens took 16.4 s with it and 6.8 s without. And torch's flash attention for CPU is slower than
+two products for few queries, and in bfloat16 for many.
 """
 
 from collections.abc import Iterator
@@ -47,8 +48,9 @@ def grouped_attention(
     columns in any precision, and all of a bfloat16 update; the rest is left to transformers' function.
     """
     columns, length = query.shape[2], key.shape[2]
-    usual = query.device.type == "cpu" and all(options[name] is None for name in options.keys() - _PLAIN)
-    if usual and (columns <= FEW or (value.dtype == torch.bfloat16 and length <= LONGEST)):
+    usual = all(options[name] is None for name in options.keys() - _PLAIN)
+    whole = query.device.type == "cpu" and value.dtype == torch.bfloat16 and length <= LONGEST
+    if usual and (columns <= FEW or whole):
         scaling = options.get("scaling") or query.shape[3] ** -0.5
         query, key = query.to(value.dtype), key.to(value.dtype)  # rotation leaves float32 under autocast
         if attention_mask is None:
