@@ -25,9 +25,11 @@ from typing import Any
 from parts import commit
 
 from sleuth.algorithms.rejection import RejectionSampling
+from sleuth.datasets.factbook import SHARES
 from sleuth.engines.base import Engine, Sampling
 from sleuth.errors import ConfigError, RewardError, SleuthError
 from sleuth.evaluation.headroom import measure_headroom, read_rates
+from sleuth.evaluation.provenance import RECIPE
 from sleuth.evaluation.records import read_records
 from sleuth.evaluation.result import QUESTIONS, Evaluation
 from sleuth.evaluation.settings import differing, versions
@@ -40,13 +42,14 @@ from sleuth.rewards import REWARDS
 from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.base import Reward, score_all
 from sleuth.scale import Scale
-from sleuth.storage import read_lines, write_json
+from sleuth.storage import read_json, read_lines, write_json
 from sleuth.types import Score, Trajectory
 
 FIGURES = ("em", "f1", "valid_format", "gold_recall", "searches", "duplicate_searches")
 SAMPLES = 4
 """Samples a question for mean@4 and pass@4."""
 WARM_START = "warm-start"
+TRAINED, UNTRAINED = "kinds trained on", "other kinds"
 
 WEIGHTLESS = ("eval_data", "eval_questions", "eval_every", "rollout_batch")
 """Settings of the scale that change no weights."""
@@ -210,12 +213,15 @@ def run(name: str, recipe: Recipe, base: Path, options: argparse.Namespace) -> E
 
 
 def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[str, Any]:
-    """Figures of one arm: for all questions and each kind, with paired differences to the warm start."""
+    """Figures of one arm: for all questions, each kind, and the kinds trained on, with paired differences to the warm start."""
     own, others = ({r.key: r for r in read_records(e.folder / QUESTIONS)} for e in (evaluation, before))
+    trained = trained_kinds(read_json(folder / RECIPE)["scale"]["train_data"])
     kinds: dict[str, list[Any]] = defaultdict(list)
     for key, record in own.items():
         kinds["all"].append(key)
         kinds[record.kind].append(key)
+        if trained:
+            kinds[TRAINED if record.kind in trained else UNTRAINED].append(key)
     found: dict[str, Any] = {}
     for kind, keys in kinds.items():
         found[kind] = {"n": len(keys)}
@@ -247,6 +253,11 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
             paired = paired_difference([start[key] for key in rates], list(rates.values()))
             found["samples"]["all"]["mean"]["gain"] = paired.to_dict()
     return found
+
+
+def trained_kinds(train_data: str) -> set[str]:
+    """Kinds of Factbook questions that training data such as "factbook:train/bridge,intersection" are limited to."""
+    return set(train_data.partition("/")[2].split(",")) & set(SHARES)
 
 
 if __name__ == "__main__":

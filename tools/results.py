@@ -26,7 +26,18 @@ Runs without a commit were recorded before the JSON named it.
 PER_RUN = ("seed", "eval_data", "eval_questions", "dev_questions")
 """Settings of the scale that differ by run: with these alone changed, a recipe is the named one. A run that is evaluated
 on dev questions of its own sets none aside to choose the checkpoint on."""
-KINDS = ("all", "bridge", "intersection", "compositional", "inference", "comparison", "yesno", "unanswerable")
+KINDS = (
+    "all",
+    "kinds trained on",
+    "other kinds",
+    "bridge",
+    "intersection",
+    "compositional",
+    "inference",
+    "comparison",
+    "yesno",
+    "unanswerable",
+)
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
 
@@ -70,6 +81,7 @@ def learning(folder: Path) -> Iterator[str]:
     runs = learning_runs(folder)
     methods = {name: run for name, run in runs.items() if "method" in run["arms"]}
     yield from side_by_side(methods)
+    yield from one_budget({name: run for name, run in methods.items() if "-gpu-" in name})
     yield "All runs, trials of other settings among them:\n"
     rows = []
     for name, run in runs.items():
@@ -159,6 +171,47 @@ def side_by_side(runs: dict[str, Found]) -> Iterator[str]:
         yield "Methods side by side, with the settings that their recipes have now, and the last checkpoint (`scale.dev_questions=0`):\n"
         head = ["recipe", "seed", "questions", "rollouts", "EM of the warm start", "gain in EM", "in F1"]
         yield from table([*head, *(f"in {name}" for name in names.values())], rows)
+
+
+def one_budget(runs: dict[str, Found]) -> Iterator[str]:
+    """Table rows: methods that were trained on a GPU with the same number of steps and questions a step."""
+    rows = []
+    for run in runs.values():
+        before, after = (run["arms"][arm] for arm in ("warm-start", "method"))
+        gains = [gain(after[kinds]["em"]["gain"]) for kinds in ("all", "kinds trained on", "other kinds")]
+        counts = [str(rollouts(after)), str(live(after))]
+        sampled = gain(after["samples"]["all"]["mean"]["gain"])
+        rows.append(
+            [
+                f"`{run['recipe']['name']}`",
+                *counts,
+                interval(before["all"]["em"]),
+                *gains,
+                sampled,
+                seconds(after),
+            ]
+        )
+    if rows:
+        yield "Methods under one budget on a GPU (H200): 20 steps of 32 questions × 6 rollouts, seed 2, 500 test questions of all kinds:\n"
+        head = [
+            "recipe",
+            "rollouts",
+            "live ones",
+            "EM of the warm start",
+            "gain in EM",
+            "on kinds trained on",
+        ]
+        yield from table([*head, "on other kinds", "in mean@4", "seconds a step"], rows)
+
+
+def live(arm: Found) -> int:
+    """Rollouts of steps whose group had unequal rewards."""
+    return int(sum(step["rollouts/played"] * (1 - step["reward/zero_variance"]) for step in arm["curve"]))
+
+
+def seconds(arm: Found) -> str:
+    """Mean seconds of a step."""
+    return f"{sum(step['time/step_s'] for step in arm['curve']) / len(arm['curve']):.0f}"
 
 
 def is_present(run: Found) -> bool:

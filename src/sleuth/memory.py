@@ -1,4 +1,4 @@
-"""Main memory: what is free, and its release between two phases of work."""
+"""Memory: what is free, and its release between two phases of work."""
 
 import ctypes
 import os
@@ -8,10 +8,13 @@ from pathlib import Path
 
 
 def give_back() -> None:
-    """Return freed memory to the system where the C library (glibc) would keep it. A no-op elsewhere.
+    """Return freed memory where the C library (glibc) or torch's CUDA allocator would keep it. A no-op elsewhere.
 
-    Useful before a phase that allocates blocks of other sizes or maps files.
+    Useful before a phase that allocates blocks of other sizes or maps files, and for other processes on the same GPU.
     """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)

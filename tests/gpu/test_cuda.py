@@ -43,6 +43,14 @@ def test_the_decoder_writes_the_same_tokens():
             assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
 
 
+def test_a_released_engine_leaves_its_memory_to_others():
+    engine = TransformersEngine(build_model().to("cuda"), TOKENIZER)
+    engine.generate([Request((1, 2, 3), seed=i) for i in range(200)], Sampling(200))
+    held = torch.cuda.memory_reserved()
+    engine.release()
+    assert torch.cuda.memory_reserved() < held
+
+
 @pytest.mark.parametrize("rank", [0, 4])
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_an_update_has_the_same_gradients(rank: int, checkpointing: bool):
