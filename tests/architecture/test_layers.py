@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "sleuth"
 
 LAYERS: list[set[str]] = [
     {"types", "concurrency", "text", "retries", "checked", "errors", "scale", "registry", "storage", "lock"}
-    | {"files", "gold", "memory", "fields", "factbook", "__init__"},
+    | {"files", "gold", "memory", "cpu", "fields", "factbook", "__init__"},
     {"encoders"},
     {"datasets", "corpora", "retrievers", "engines", "metrics"},
     {"judges", "episodes"},

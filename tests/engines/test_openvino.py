@@ -253,3 +253,9 @@ def test_foreign_tokens_and_models_are_refused(engine: Any, tmp_path: Path):
     with pytest.raises(EngineError, match=r"^OpenVINO cannot run .+$") as caught:
         open_engine(f"openvino:{tmp_path}")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_bfloat16_runs_with_one_thread_of_torch(folder: Path):
+    engine = open_engine(f"openvino:{folder}", dtype="bfloat16", cache_gib=1)
+    assert all(done.tokens for done in engine.generate(requests(4), GREEDY))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from sleuth.cpu import has_any
 from sleuth.encoders.loading import first_line, quiet
 from sleuth.engines.base import Sampling
 from sleuth.engines.decoding.lanes import Ticket
@@ -67,6 +69,7 @@ class OpenVINOEngine(SteppedEngine):
         self.name = name
         self._dtype = dtype
         self._temperature = temperature
+        _threads(dtype)  # before the model is loaded
         self._cache_gib = cache_gib or free_ram() / 4 / 2**30
         # A graph that was loaded maps its file, so the folder lives as long as the engine.
         remove_left(PREFIX)
@@ -136,7 +139,7 @@ class OpenVINOEngine(SteppedEngine):
 
         precision = {"float32": "f32", "bfloat16": "bf16"}[self._dtype]
         settings: dict[str, object] = {
-            "INFERENCE_NUM_THREADS": torch.get_num_threads(),
+            "INFERENCE_NUM_THREADS": _threads(self._dtype),
             "INFERENCE_PRECISION_HINT": precision,
             # By default it keeps keys and values in 8 bits and quantises activations: other tokens.
             "KV_CACHE_PRECISION": precision,
@@ -268,6 +271,17 @@ class _Start:
 def _most_blocks(turn: Ticket) -> int:
     """Blocks of a turn that reaches its limit of tokens, and one to spare."""
     return -(-(len(turn.context) + turn.limit) // BLOCK) + 1
+
+
+def _threads(dtype: str) -> int:
+    """Torch's threads; at least two in bfloat16 with AMX, where one ends the process in a division by zero (2026.4.1).
+
+    Raises EngineError if the process has one core only.
+    """
+    least = 2 if dtype == "bfloat16" and has_any("amx_bf16") else 1
+    if least > 1 and len(os.sched_getaffinity(0)) < least:
+        raise EngineError("OpenVINO needs two cores for bfloat16 with AMX: set scale.precision=float32")
+    return max(least, torch.get_num_threads())
 
 
 def _token_bytes(config: Any, size: int) -> int:

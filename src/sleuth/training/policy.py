@@ -17,6 +17,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from sleuth.cpu import has_any
 from sleuth.encoders.loading import quiet
 from sleuth.engines.models import load_model
 from sleuth.errors import ConfigError, OtherRunError, TrainingError
@@ -252,8 +253,4 @@ def arithmetic_dtype(precision: Precision, device: torch.device) -> torch.dtype 
 
 def _cpu_has_fast_bfloat16() -> bool:
     # Without these instructions bfloat16 is emulated and about five times slower than float32.
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return "amx_bf16" in flags or "avx512_bf16" in flags
+    return has_any("amx_bf16", "avx512_bf16")
