@@ -222,6 +222,8 @@ def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[st
         kinds[record.kind].append(key)
         if trained:
             kinds[TRAINED if record.kind in trained else UNTRAINED].append(key)
+    if UNTRAINED not in kinds:
+        kinds.pop(TRAINED, None)  # the same as all
     found: dict[str, Any] = {}
     for kind, keys in kinds.items():
         found[kind] = {"n": len(keys)}
