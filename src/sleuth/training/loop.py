@@ -344,7 +344,10 @@ class _Stage:
         live = [group for group in groups if is_live(group)]
         self._score_start(live or groups)  # later steps draw such groups
         mixed = [group for group in live if is_mixed(group)]
-        ranks.first(lambda: self.measured.write(mixed if len(mixed) >= self.plan.batch else live))
+        spent = pool.in_share(
+            mixed if len(mixed) >= self.plan.batch else live, lambda group: group[0].question
+        )
+        ranks.first(lambda: self.measured.write(spent))
         record = {
             "questions": len(groups),
             "episodes": sum(map(len, groups)),

@@ -4,11 +4,23 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sleuth.training.questions.pool import LEAST, QuestionPool, guess_chance, is_mixed, is_right, live_chance
 from sleuth.types import Action, Question, Segment, Trajectory
 
 QUESTIONS = [Question(f"q{i}", f"Who wrote book {i}?", ("Ann",)) for i in range(6)]
+NAMED = Question("c", "Which is older, Ann or Bob?", ("Ann",))
+YES_NO = Question("y", "Is Ann older?", ("yes",))
+
+
+def guessable(count: int) -> list[Question]:
+    return [replace(YES_NO, id=f"g{i}") for i in range(count)]
+
+
+def others(count: int) -> list[Question]:
+    return [replace(QUESTIONS[0], id=f"o{i}") for i in range(count)]
 
 
 def group(question: Question, right: int, wrong: int) -> list[Trajectory]:
@@ -66,14 +78,35 @@ def test_a_batch_holds_different_questions_fixed_by_the_seed():
     assert {q.id for q in rest} == {q.id for q in QUESTIONS} - {q.id for q in batch}
 
 
-def test_guessable_answers_weigh_less():
-    named = Question("c", "Which is older, Ann or Bob?", ("Ann",))
-    yes = Question("y", "Is Ann older?", ("yes",))
-    assert [guess_chance(q) for q in (named, yes, QUESTIONS[0])] == [0.5, 0.5, 0.0]
-    pool = QuestionPool([named, QUESTIONS[0]], 4)
-    pool.add([group(named, 4, 4), group(QUESTIONS[0], 4, 4)])
-    first, second = pool.weights()
-    assert first < second
+def test_yes_no_and_a_named_answer_can_be_guessed():
+    assert [guess_chance(q) for q in (NAMED, YES_NO, QUESTIONS[0])] == [0.5, 0.5, 0.0]
+
+
+def test_guessable_questions_keep_their_share_of_every_draw_however_live_they_are():
+    pool = QuestionPool([*guessable(8), *others(8)], 4)
+    assert pool.guessable_share == pytest.approx(1 / 3)  # eight halves of twelve
+    pool.add([group(q, 4, 4) for q in guessable(8)])
+    pool.add([group(q, 0, 40) for q in others(8)])
+    for seed in range(20):
+        assert sum(q.id.startswith("g") for q in pool.draw(6, seed)) == 2
+        assert not pool.draw(1, seed)[0].id.startswith("g")
+
+
+@given(st.lists(st.booleans(), max_size=40), st.integers(0, 8), st.integers(1, 8))
+def test_no_beginning_of_an_order_has_more_than_the_share(kinds: list[bool], some: int, more: int):
+    pool = QuestionPool([*guessable(some), *others(more)], 4)
+    items = [(guessable if kind else others)(i + 1)[i] for i, kind in enumerate(kinds)]
+    order = pool.in_share(items, lambda question: question)
+    for n in range(1, len(order) + 1):
+        assert sum(q.id.startswith("g") for q in order[:n]) <= pool.guessable_share * n + 1e-6
+    for first in "go":
+        kept = [q for q in order if q.id.startswith(first)]
+        assert kept == [q for q in items if q.id.startswith(first)][: len(kept)]
+    assert [q for q in order if q.id.startswith("o")] == [q for q in items if q.id.startswith("o")]
+
+
+def test_questions_that_can_all_be_guessed_are_drawn():
+    assert len(QuestionPool(guessable(5), 4).draw(3, seed=0)) == 3
 
 
 def test_outcomes_are_saved_and_restored():

@@ -2,14 +2,16 @@
 
 A group whose rewards are all equal has no advantage, so a question that is always right or always
 wrong costs rollouts and teaches nothing. A question's weight is the chance that its group is live,
-estimated from its success rate; it never becomes zero, since the policy moves. Right answers that
-a guess would give are discounted, because the reward of a guess is noise.
+estimated from its success rate; it never becomes zero, since the policy moves. A guess makes groups live
+whose rewards are noise, so that guessable questions have a fixed share of every batch, whatever their weights.
 """
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -18,6 +20,8 @@ from sleuth.errors import TrainingError
 from sleuth.text import contains
 from sleuth.training.figures import is_right
 from sleuth.types import Question, Trajectory
+
+T = TypeVar("T")
 
 PRIOR = 0.25
 """Success rate assumed before a question is played, counted as one episode."""
@@ -57,9 +61,15 @@ class QuestionPool:
         self._group_size = group_size
         self.outcomes = [Outcome() for _ in questions]
         self._places = {(q.dataset, q.id): place for place, q in enumerate(questions)}
+        # Each question counts as the part of its right answers that are not guessed.
+        earned = [1.0 - guess_chance(question) for question in questions]
+        self.guessable_share = sum(part for part in earned if part < 1.0) / max(1e-9, sum(earned))
 
     def draw(self, count: int, seed: int, without: Sequence[Question] = ()) -> list[Question]:
-        """`count` different questions, likelier the larger their weight; fewer if there are not enough."""
+        """`count` different questions, likelier the larger their weight; fewer if there are not enough.
+
+        Guessable questions have their share, and are fewer where that is no whole number.
+        """
         left_out = {(q.dataset, q.id) for q in without}
         rng = random.Random(seed)
         # Weighted sampling without replacement: the largest u^(1/w) (Efraimidis and Spirakis 2006).
@@ -68,14 +78,33 @@ class QuestionPool:
             for place, weight in enumerate(self.weights())
             if (self.questions[place].dataset, self.questions[place].id) not in left_out
         ]
-        return [self.questions[place] for _, place in sorted(keys, reverse=True)[:count]]
+        likeliest = [self.questions[place] for _, place in sorted(keys, reverse=True)]
+        return self.in_share(likeliest, lambda question: question)[:count]
+
+    def in_share(self, items: Sequence[T], question_of: Callable[[T], Question]) -> list[T]:
+        """The items, reordered so that the first n of them keep the share of guessable questions, for every n.
+
+        Either kind stays in its order. Guessable items are left out where too few others remain.
+        """
+        guessable, others = deque[T](), deque[T]()
+        for item in items:
+            (guessable if guess_chance(question_of(item)) else others).append(item)
+        order: list[T] = []
+        taken = 0
+        while guessable or others:
+            due = taken + 1 <= self.guessable_share * (len(order) + 1) + 1e-9
+            if due and guessable:
+                order.append(guessable.popleft())
+                taken += 1
+            elif others:
+                order.append(others.popleft())
+            else:
+                break
+        return order
 
     def weights(self) -> list[float]:
-        """Weight of every question: the chance of a live group, less what guessing would give."""
-        live = [
-            live_chance(outcome.rate, self._group_size) * (1.0 - guess_chance(question) * outcome.rate)
-            for outcome, question in zip(self.outcomes, self.questions, strict=True)
-        ]
+        """Weight of every question: the chance of a live group."""
+        live = [live_chance(outcome.rate, self._group_size) for outcome in self.outcomes]
         return [max(value, LEAST * max(live)) for value in live]
 
     def add(self, groups: Sequence[Sequence[Trajectory]]) -> None:
