@@ -26,7 +26,7 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
 from sleuth.training import guards
-from sleuth.training.questions.pool import is_mixed
+from sleuth.training.questions.pool import guess_chance, is_mixed
 from sleuth.training.runs import phase
 from sleuth.types import Exchange, Hit, Question, Score, Trajectory
 from support import toy
@@ -470,6 +470,21 @@ def test_the_first_steps_spend_groups_with_right_and_wrong_answers(tmp_path: Pat
     assert len(spent) == 8 * record["mixed"]
     assert 2 <= record["mixed"] < record["live"]
     assert all(is_mixed(spent[i : i + 8]) for i in range(0, len(spent), 8))
+
+
+def test_the_first_steps_spend_no_more_guessable_questions_than_their_share(tmp_path: Path) -> None:
+    setup = toy.parts(replace(ON_POLICY, group_size=8), toy.FirstLetter(value=toy.lateness))
+    letters = ("a", "b", "c", "d")
+    questions = [
+        replace(question, answers=letters if i % 3 else (*letters, "yes"))
+        for i, question in enumerate(setup.questions)
+    ]
+    toy.run(tmp_path, setup=replace(setup, questions=questions), candidates=24, steps=1, batch=2)
+    spent = [t.question for t in TrajectoryReader(tmp_path / "rollouts" / "train-measured.jsonl")][::8]
+    kinds = [bool(guess_chance(question)) for question in spent]
+    # A third of the questions counts half: 8 × 0.5 of 8 × 0.5 + 16 is a fifth.
+    assert any(kinds)
+    assert all(sum(kinds[:n]) <= 0.2 * n for n in range(1, len(kinds) + 1))
 
 
 def test_the_guards_see_the_policy_move_while_it_learns_from_measured_groups(tmp_path: Path) -> None:
