@@ -38,6 +38,7 @@ KINDS = (
     "yesno",
     "unanswerable",
 )
+KINDS_OF_FACTBOOK = ("all", "bridge", "intersection", "comparison", "yesno")
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
 
@@ -70,10 +71,14 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)] + [""]
 
 
+def recorded(folder: Path) -> dict[str, Found]:
+    """Runs of benchmarks/learn.py by name."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
 def learning_runs(folder: Path) -> dict[str, Found]:
-    """Runs of benchmarks/learn.py by name: a warm start and at least one trained arm, since an unfinished run may lack one."""
-    found = {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-    return {name: run for name, run in found.items() if len(run["arms"]) > 1}
+    """Those with a warm start and at least one trained arm."""
+    return {name: run for name, run in recorded(folder).items() if len(run["arms"]) > 1}
 
 
 def learning(folder: Path) -> Iterator[str]:
@@ -99,6 +104,7 @@ def learning(folder: Path) -> Iterator[str]:
     )
     yield from sampled(methods)
     yield from seeds_together(methods)
+    yield from warm_starts(recorded(folder))
 
 
 def sampled(runs: dict[str, Found]) -> Iterator[str]:
@@ -125,9 +131,34 @@ def sampled(runs: dict[str, Found]) -> Iterator[str]:
         yield from table(head, rows)
 
 
+def warm_starts(runs: dict[str, Found]) -> Iterator[str]:
+    """Table rows: warm starts of more than one epoch, or of one with the same recipe, seed and questions."""
+
+    def epochs(run: Found) -> int:
+        return int(run["recipe"]["scale"].get("warm_start_epochs", 1))
+
+    def setting(run: Found) -> tuple[object, ...]:
+        scale = run["recipe"]["scale"]
+        names = ("train_data", "warm_start_examples", "warm_start_batch", "warm_start_lr")
+        chosen = (scale.get(name) for name in names)
+        return (run["recipe"]["name"], run["seed"], run["data"], run["questions"], *chosen)
+
+    alone = {setting(run) for run in runs.values() if len(run["arms"]) == 1}
+    found = {(setting(run), epochs(run)): (name, run) for name, run in runs.items() if setting(run) in alone}
+    rows = []
+    for (_, passes), (name, run) in sorted(found.items(), key=lambda each: (str(each[0][0]), each[0][1])):
+        start = run["arms"]["warm-start"]
+        size = f"{start['all']['n']} of `{run['data']}`"
+        kinds = [interval(start[kind]["em"]) if kind in start else "–" for kind in KINDS_OF_FACTBOOK]
+        rows.append([name, size, str(passes), *kinds])
+    if rows:
+        yield "Warm starts by their number of passes over the same demonstrations, EM:\n"
+        yield from table(["run", "questions", "epochs", *KINDS_OF_FACTBOOK], rows)
+
+
 def learning_by_kind(folder: Path) -> Iterator[str]:
     """The runs one by one: command, EM by kind of question and sampled rewards."""
-    for name, run in learning_runs(folder).items():
+    for name, run in recorded(folder).items():
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
         yield f"### {name}: {run['recipe']['name']}, seed {run['seed']}\n"

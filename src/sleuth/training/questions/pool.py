@@ -68,7 +68,7 @@ class QuestionPool:
     def draw(self, count: int, seed: int, without: Sequence[Question] = ()) -> list[Question]:
         """`count` different questions, likelier the larger their weight; fewer if there are not enough.
 
-        Guessable questions have their share, and are fewer where that is no whole number.
+        Guessable questions keep their share, rounded down.
         """
         left_out = {(q.dataset, q.id) for q in without}
         rng = random.Random(seed)
