@@ -26,9 +26,18 @@ Runs without a commit were recorded before the JSON named it.
 PER_RUN = ("seed", "eval_data", "eval_questions", "dev_questions")
 """Settings of the scale that differ by run: with these alone changed, a recipe is the named one. A run that is evaluated
 on dev questions of its own sets none aside to choose the checkpoint on."""
-KINDS = ("all", "kinds trained on", "other kinds", "bridge", "intersection")
-KINDS += ("compositional", "inference", "comparison", "yesno", "unanswerable")
-KINDS_OF_FACTBOOK = ("all", "bridge", "intersection", "comparison", "yesno")
+KINDS = (
+    "all",
+    "kinds trained on",
+    "other kinds",
+    "bridge",
+    "intersection",
+    "compositional",
+    "inference",
+    "comparison",
+    "yesno",
+    "unanswerable",
+)
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
 
@@ -61,14 +70,9 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)] + [""]
 
 
-def recorded(folder: Path) -> dict[str, Found]:
-    """Runs of benchmarks/learn.py by name."""
-    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
-
-
 def learning_runs(folder: Path) -> dict[str, Found]:
-    """Those with a trained arm."""
-    return {name: run for name, run in recorded(folder).items() if len(run["arms"]) > 1}
+    """Runs of benchmarks/learn.py by name: a warm start, and the arms that were trained from it, if any."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
 
 
 def learning(folder: Path) -> Iterator[str]:
@@ -81,20 +85,20 @@ def learning(folder: Path) -> Iterator[str]:
     rows = []
     for name, run in runs.items():
         before = run["arms"]["warm-start"]["all"]
-        for arm, trained in run["arms"].items():
-            if arm == "warm-start":
-                continue
-            after = trained["all"]
-            shown = [interval(before["em"]), interval(after["em"]), gain(after["em"]["gain"])]
-            shown.append(gain(after["valid_format"]["gain"], "valid_format"))
+        start = [str(run["recipe"]["scale"].get("warm_start_epochs", 1)), interval(before["em"])]
+        trained = {arm: found for arm, found in run["arms"].items() if arm != "warm-start"}
+        if not trained:
+            rows.append([name, str(before["n"]), "0", *start, "–", "–", "–"])
+        for arm, found in trained.items():
+            after = found["all"]
+            gains = [gain(after["em"]["gain"]), gain(after["valid_format"]["gain"], "valid_format")]
             title = name if arm == "method" else f"{name}: {arm}"
-            rows.append([title, str(before["n"]), str(rollouts(trained)), *shown])
-    yield from table(
-        ["run", "questions", "rollouts", "EM of the warm start", "EM", "gain", "gain in valid format"], rows
-    )
+            size = [str(before["n"]), str(rollouts(found))]
+            rows.append([title, *size, *start, interval(after["em"]), *gains])
+    head = ["run", "questions", "rollouts", "epochs of the warm start", "its EM", "EM", "gain"]
+    yield from table([*head, "gain in valid format"], rows)
     yield from sampled(methods)
     yield from seeds_together(methods)
-    yield from warm_starts(recorded(folder))
 
 
 def sampled(runs: dict[str, Found]) -> Iterator[str]:
@@ -121,21 +125,9 @@ def sampled(runs: dict[str, Found]) -> Iterator[str]:
         yield from table(head, rows)
 
 
-def warm_starts(runs: dict[str, Found]) -> Iterator[str]:
-    """Table rows: warm starts of runs whose demonstrations are of all kinds, by epochs."""
-    rows = []
-    for name, run in runs.items():
-        if "all-kinds" in name:
-            start, scale = run["arms"]["warm-start"], run["recipe"]["scale"]
-            shown = [interval(start.get(kind, {}).get("em")) for kind in KINDS_OF_FACTBOOK]
-            rows.append([name, str(scale.get("warm_start_epochs", 1)), *shown])
-    yield "Warm starts by epochs over the same demonstrations, EM:\n"
-    yield from table(["run", "epochs", *KINDS_OF_FACTBOOK], rows)
-
-
 def learning_by_kind(folder: Path) -> Iterator[str]:
     """The runs one by one: command, EM by kind of question and sampled rewards."""
-    for name, run in recorded(folder).items():
+    for name, run in learning_runs(folder).items():
         arms = run["arms"]
         kinds = [kind for kind in KINDS if kind in arms["warm-start"]]
         yield f"### {name}: {run['recipe']['name']}, seed {run['seed']}\n"
