@@ -487,6 +487,20 @@ def test_the_first_steps_spend_no_more_guessable_questions_than_their_share(tmp_
     assert all(sum(kinds[:n]) <= 0.2 * n for n in range(1, len(kinds) + 1))
 
 
+def test_the_rollouts_kept_of_a_step_are_not_its_first_groups_alone(tmp_path: Path) -> None:
+    # Half of the questions are guessable, which a pool puts after others: the first two groups never are.
+    setup = toy.parts(replace(ON_POLICY, group_size=8), toy.FirstLetter(value=toy.lateness))
+    questions = [
+        replace(question, answers=(*question.answers, "yes") if i % 2 else question.answers)
+        for i, question in enumerate(setup.questions)
+    ]
+    plan = {"candidates": 24, "steps": 4, "batch": 6}
+    toy.run(tmp_path, setup=replace(setup, questions=questions), **plan)
+    kept = [t for path in (tmp_path / "rollouts").glob("step-*") for t in TrajectoryReader(path)]
+    assert len(kept) == 4 * 16
+    assert any(guess_chance(trajectory.question) for trajectory in kept)
+
+
 def test_the_guards_see_the_policy_move_while_it_learns_from_measured_groups(tmp_path: Path) -> None:
     setup = toy.parts(ON_POLICY, toy.FirstLetter(value=toy.lateness))
     plan = {"lr": 0.05, "lr_schedule": "constant", "lr_warmup": 0.0, "steps": 4, "save_every": 1}

@@ -201,7 +201,9 @@ class _Stage:
         groups, played = self._experience(step)
         collected = time.monotonic()
         size = self.parts.algorithm.group_size
-        some = whole_episodes(groups)[: max(1, KEPT_ROLLOUTS // size) * size]
+        # Drawn, since a pool orders the questions of a step by kind.
+        drawn = [groups[i] for i in shuffled(len(groups), "kept", self.plan.seed, step)]
+        some = whole_episodes(drawn)[: max(1, KEPT_ROLLOUTS // size) * size]
         ranks.first(lambda: self.log.keep(f"{self._prefix}step-{step:06d}", some))
         self._count_usable(step, groups)
         if step == 1 and not self.pool:
@@ -344,10 +346,8 @@ class _Stage:
         live = [group for group in groups if is_live(group)]
         self._score_start(live or groups)  # later steps draw such groups
         mixed = [group for group in live if is_mixed(group)]
-        spent = pool.in_share(
-            mixed if len(mixed) >= self.plan.batch else live, lambda group: group[0].question
-        )
-        ranks.first(lambda: self.measured.write(spent))
+        chosen = mixed if len(mixed) >= self.plan.batch else live
+        ranks.first(lambda: self.measured.write(pool.in_share(chosen, lambda group: group[0].question)))
         record = {
             "questions": len(groups),
             "episodes": sum(map(len, groups)),
