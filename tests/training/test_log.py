@@ -149,8 +149,13 @@ def test_the_time_left_is_that_of_the_steps_made_here(tmp_path: Path) -> None:
     with RunLog(tmp_path, console=console) as log:
         log.begin("train", 12, done=8)
         log._terminal._began -= 100.0
-        log.write(10, {"reward/total": 0.25})  # two steps took 100 s, two are to come
-    assert shown(console).splitlines()[-1].endswith("· 1:40, 1:40 left")
+        log.write(9, {"time/step_s": 40.0})  # the other 60 s were before it
+        log._terminal._began -= 20.0
+        log._terminal._first -= 20.0
+        log.write(10, {"time/step_s": 10.0})  # with a save, two steps took 60 s; two are to come
+    first, second = shown(console).splitlines()[-2:]
+    assert first.endswith("· 1:40, 2:00 left")
+    assert second.endswith("· 2:00, 1:00 left")
 
 
 def test_a_terminal_shows_a_bar_with_the_activity(tmp_path: Path) -> None:

@@ -447,7 +447,9 @@ def test_the_guards_of_a_killed_run_count_no_step_twice(
 def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     plan = {"candidates": 6, "refill": 2.0, "steps": 3, "save_every": 1}
     setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("a"))
-    toy.run(tmp_path, setup=setup, **plan)
+    console = quiet()
+    toy.run(tmp_path, setup=setup, console=console, **plan)
+    assert shown(console).startswith("train: playing 6 candidates before the first step\n")
     record = json.loads((tmp_path / "selection.json").read_text())
     assert (record["questions"], record["episodes"]) == (6, 6 * ON_POLICY.group_size)
     size = ON_POLICY.group_size

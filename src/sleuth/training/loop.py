@@ -342,6 +342,7 @@ class _Stage:
         parts makes almost every group live, most by differences that matter little.
         """
         started = time.monotonic()
+        self.log.say(f"{self.name}: playing {len(pool.questions)} candidates before the first step")
         groups = self._play(pool.questions, 0)
         live = [group for group in groups if is_live(group)]
         self._score_start(live or groups)  # later steps draw such groups

@@ -160,14 +160,15 @@ class Terminal:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._phase, self._total, self._done, self._began = "", 0, 0, 0.0
+        self._phase, self._total, self._done = "", 0, 0
+        self._began = self._first = 0.0
         self._bar = Progress(disable=True)
         self._task = self._bar.add_task("")
 
     def begin(self, phase: str, total: int, done: int) -> None:
         self.end()
         self._phase, self._total, self._done = phase.replace("_", " "), total, done
-        self._began = time.monotonic()
+        self._began = self._first = time.monotonic()
         if done:
             self.say(f"{self._phase}: continuing after step {done} of {total}")
         self._bar = Progress(
@@ -187,8 +188,11 @@ class Terminal:
             f"{short} {figures[name]:.3g}" for name, short in HEADLINES.items() if name in figures
         )
         self._bar.update(self._task, completed=step, now="")
-        elapsed = time.monotonic() - self._began
-        left = elapsed / max(1, step - self._done) * (self._total - step)
+        now, made = time.monotonic(), max(1, step - self._done)
+        elapsed = now - self._began
+        if made == 1:  # what came before the first step, such as playing the candidates, happens once
+            self._first = now - figures.get("time/step_s", elapsed)
+        left = (now - self._first) / made * (self._total - step)
         self.say(f"{self._phase} {step}/{self._total} · {shown} · {clock(elapsed)}, {clock(left)} left")
 
     def activity(self, text: str) -> None:
