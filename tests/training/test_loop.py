@@ -462,6 +462,23 @@ def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     assert len({t.question.id for t in played}) <= 6 < len(setup.questions)
 
 
+def test_a_run_killed_in_its_first_step_keeps_its_measured_candidates(tmp_path: Path) -> None:
+    def killed(step: int) -> dict[str, float]:
+        raise SystemExit
+
+    setup = toy.parts(ON_POLICY, toy.FirstLetter("a"))
+    plan: dict[str, Any] = {"setup": setup, "candidates": 6, "steps": 3}
+    toy.run(tmp_path / "whole", **plan)
+    with pytest.raises(SystemExit):
+        toy.run(tmp_path / "cut", eval_every=1, evaluate=killed, **plan)
+    console = quiet()
+    toy.run(tmp_path / "cut", console=console, **plan)
+    assert "candidates" not in shown(console)
+    for cut, whole in zip(rows(tmp_path / "cut"), rows(tmp_path / "whole"), strict=True):
+        for name in ("reward/total", "rollouts/played", "update/loss", "update/grad_norm"):
+            assert cut.get(name) == whole.get(name)
+
+
 def test_the_first_steps_spend_groups_with_right_and_wrong_answers(tmp_path: Path) -> None:
     # Every group has unequal rewards; the answer is right for some episodes of some.
     setup = toy.parts(replace(ON_POLICY, group_size=8), toy.FirstLetter(value=toy.lateness))

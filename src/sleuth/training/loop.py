@@ -194,8 +194,9 @@ class _Stage:
 
     def _step(self, step: int) -> dict[str, float]:
         """One step: questions → trajectories → rewards → signals → update. Returns its row."""
-        if self.pool and step == 1:
+        if self.pool and step == 1 and not self.pool.is_measured:
             self._measure(self.pool)
+            self.phase.state.save_start()
             self.phase.budget.restart_lap()
         started, self.scoring_s = time.monotonic(), 0.0
         groups, played = self._experience(step)
@@ -341,9 +342,8 @@ class _Stage:
         The first steps spend the groups with right and wrong answers, if there is a batch of them: a reward of many
         parts makes almost every group live, most by differences that matter little.
         """
-        started = time.monotonic()
         self.log.say(f"{self.name}: playing {len(pool.questions)} candidates before the first step")
-        groups = self._play(pool.questions, 0)
+        started, groups = time.monotonic(), self._play(pool.questions, 0)
         live = [group for group in groups if is_live(group)]
         self._score_start(live or groups)  # later steps draw such groups
         mixed = [group for group in live if is_mixed(group)]

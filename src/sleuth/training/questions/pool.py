@@ -65,6 +65,11 @@ class QuestionPool:
         earned = [1.0 - guess_chance(question) for question in questions]
         self.guessable_share = sum(part for part in earned if part < 1.0) / max(1e-9, sum(earned))
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether any question was played."""
+        return any(outcome != Outcome() for outcome in self.outcomes)
+
     def draw(self, count: int, seed: int, without: Sequence[Question] = ()) -> list[Question]:
         """`count` different questions, likelier the larger their weight; fewer if there are not enough.
 

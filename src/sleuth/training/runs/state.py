@@ -98,6 +98,11 @@ class TrainingState:
         ranks.first(lambda: save_checkpoint(self._folder, self.step, tensors, scalars, keep=keep))
         self.saved = self.step
 
+    def save_start(self) -> None:
+        """Save what was prepared before the first step, so that a resumed run need not prepare it again."""
+        self._mark()
+        self.save()
+
     def restore(self, say: Callable[[str], None]) -> None:
         """Load the newest complete checkpoint, if there is one.
 
