@@ -164,7 +164,7 @@ def test_data_of_unknown_size_have_no_bound(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_dev_questions_are_charged_too():
-    recipe = load_recipe("eval-rar/cpu").sized(steps=30, dev_every=20)
+    recipe = load_recipe("eval-rar/cpu").sized(steps=30, dev_every=20, warm_start_epochs=1)
     none, some = (sum(training_tokens(recipe.sized(dev_questions=n))) for n in (0, 5))
     assert some - none == 5 * 2 * sum(
         training_tokens(recipe.sized(dev_questions=0, steps=0, warm_start_examples=1))
