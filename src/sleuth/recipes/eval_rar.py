@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sleuth.protocols.search_tags import SearchTags
 from sleuth.recipes import search_r1
-from sleuth.recipes.cpu_scale import SEARCH_GRPO
+from sleuth.recipes.cpu_scale import SEARCH_AGENT, selected
 from sleuth.rewards.answer import AnswerOrEvidenceReward
 
 # The published prompt (appendix A.1), word for word.
@@ -64,20 +64,23 @@ CPU = search_r1.CPU.but(
     ),
     reward=CPU_REWARD,
     source=PAPER.source,
-).sized(  # all kinds of questions gained 18.2 points; with two of them it lost 6.2 on the others
-    train_data="factbook:train", candidates=80, batch=12
 )
 
 # Twenty minutes on two cores. One epoch of the warm start, since three leave too little time for GRPO. Questions of two
 # kinds, which cannot be guessed: 40 candidates of all kinds gained nothing with two seeds. The last weights are kept,
 # since evaluations of dev questions would take the time of a step. 14 steps fit, or half an hour of `make learn`.
-DEMO = CPU.but(name="eval-rar/demo", scale=SEARCH_GRPO).sized(
-    eval_data="factbook:dev/bridge,intersection",
-    eval_questions=250,
-    warm_start_epochs=1,
-    dev_questions=0,
-    steps=14,
-    lr_warmup=0.2,
+DEMO = CPU.but(
+    name="eval-rar/demo",
+    scale=selected(
+        SEARCH_AGENT,
+        train_data="factbook:train/bridge,intersection",
+        eval_data="factbook:dev/bridge,intersection",
+        eval_questions=250,
+        candidates=40,
+        dev_questions=0,
+        steps=14,
+        lr_warmup=0.2,
+    ),
 )
 
 RECIPES = {
