@@ -27,7 +27,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, tiny_model: Path) -> dict[st
     """An index, a question file and a recipe small enough to train in seconds."""
     folder = tmp_path_factory.mktemp("world")
     write_towns(folder, train=questions()[:5], dev=questions()[5:])
-    sizes = {"warm_start_examples": 4, "warm_start_epochs": 1, "rollout_batch": 4, "save_every": 1}
+    sizes = {"warm_start_examples": 4, "rollout_batch": 4, "save_every": 1}
     recipe = small(load_recipe("search-r1/cpu"), tiny_model, folder, **sizes)
     return {"recipe": recipe, "index": str(folder / "index")}
 

@@ -49,6 +49,7 @@ def small(recipe: Recipe, model: Path, folder: Path) -> Recipe:
         max_context=1000,
         max_new_tokens=max(100, recipe.scale.max_new_tokens),
         warm_start_examples=4,
+        warm_start_epochs=1,
         warm_start_batch=2,
         steps=min(2, recipe.scale.steps),
         batch=2,

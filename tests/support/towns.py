@@ -28,7 +28,8 @@ def questions() -> list[dict[str, Any]]:
 def small(recipe: Recipe, model: Path, folder: Path, **changes: Any) -> Recipe:
     """The recipe with a tiny model and towns' data, so that it trains in seconds."""
     sizes = {"max_steps": 2, "max_new_tokens": 12, "max_passage_tokens": 200, "max_context": 900}
-    sizes |= {"warm_start_examples": 6, "warm_start_batch": 2, "steps": 2, "batch": 2}
+    sizes |= {"warm_start_examples": 6, "warm_start_batch": 2, "warm_start_epochs": 1}
+    sizes |= {"steps": 2, "batch": 2}
     data = {
         f"{part}_data": f"jsonl:{folder / name}.jsonl" for part, name in (("train", "train"), ("eval", "dev"))
     }

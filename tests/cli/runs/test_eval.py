@@ -131,7 +131,7 @@ def test_a_teacher_s_right_answers_are_written_and_learnt(
     assert main([*run, *arguments]) == 0
     assert "1 demonstrations of" in capsys.readouterr().err
     rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    assert [json.loads(row)["phase"] for row in rows] == ["warm_start"]
+    assert [json.loads(row)["phase"] for row in rows] == ["warm_start"] * 3
 
 
 def test_every_result_names_what_its_figures_depend_on(tmp_path: Path, data: str, endpoint: str):
