@@ -220,9 +220,9 @@ def torchrun(folder: Path, model: Path, **scale: object) -> subprocess.Completed
         "max_new_tokens": 20,
         "steps": 2,
         "batch": 2,
+        "precision": "float32",
     }
     sizes |= {"warm_start_examples": 4, "warm_start_batch": 2, "warm_start_epochs": 1}
-    sizes |= {"precision": "float32"}
     sizes |= {
         f"{kind}_data": f"jsonl:{folder}/{name}.jsonl" for kind, name in (("train", "train"), ("eval", "dev"))
     }

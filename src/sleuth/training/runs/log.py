@@ -161,14 +161,14 @@ class Terminal:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._phase, self._total, self._done = "", 0, 0
-        self._began = self._first = 0.0
+        self._began = self._first = 0.0  # the phase, and its first step here
         self._bar = Progress(disable=True)
         self._task = self._bar.add_task("")
 
     def begin(self, phase: str, total: int, done: int) -> None:
         self.end()
         self._phase, self._total, self._done = phase.replace("_", " "), total, done
-        self._began = self._first = time.monotonic()
+        self._began = time.monotonic()
         if done:
             self.say(f"{self._phase}: continuing after step {done} of {total}")
         self._bar = Progress(
