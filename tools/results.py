@@ -165,12 +165,13 @@ def side_by_side(runs: dict[str, Found]) -> Iterator[str]:
                 gain(after["em"]["gain"]),
                 gain(after["f1"]["gain"], "f1"),
                 *(gain(after[name]["gain"], "valid_format") for name in names),
+                mean_at_k(run),
             ]
         )
     if rows:
         yield "Methods side by side, with the settings that their recipes have now, and the last checkpoint (`scale.dev_questions=0`):\n"
         head = ["recipe", "seed", "questions", "rollouts", "EM of the warm start", "gain in EM", "in F1"]
-        yield from table([*head, *(f"in {name}" for name in names.values())], rows)
+        yield from table([*head, *(f"in {name}" for name in names.values()), "in mean@4"], rows)
 
 
 def one_budget(runs: dict[str, Found]) -> Iterator[str]:
@@ -180,14 +181,13 @@ def one_budget(runs: dict[str, Found]) -> Iterator[str]:
         before, after = (run["arms"][arm] for arm in ("warm-start", "method"))
         gains = [gain(after[kinds]["em"]["gain"]) for kinds in ("all", "kinds trained on", "other kinds")]
         counts = [str(rollouts(after)), str(live(after))]
-        sampled = gain(after["samples"]["all"]["mean"]["gain"])
         rows.append(
             [
                 f"`{run['recipe']['name']}`",
                 *counts,
                 interval(before["all"]["em"]),
                 *gains,
-                sampled,
+                mean_at_k(run),
                 seconds(after),
             ]
         )
@@ -202,6 +202,11 @@ def one_budget(runs: dict[str, Found]) -> Iterator[str]:
             "on kinds trained on",
         ]
         yield from table([*head, "on other kinds", "in mean@4", "seconds a step"], rows)
+
+
+def mean_at_k(run: Found) -> str:
+    """The gain in the share of right ones among sampled answers."""
+    return gain(run["arms"]["method"].get("samples", {}).get("all", {}).get("mean", {}).get("gain"))
 
 
 def live(arm: Found) -> int:
