@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from sleuth.engines.scripted import ScriptedEngine
 from sleuth.episodes.limits import Limits
 from sleuth.episodes.world import World
-from sleuth.protocols.arena import ArenaSections, reference_numbers, references_listed, section_fault
+from sleuth.protocols.arena import (
+    ArenaSections,
+    gold_listed,
+    reference_numbers,
+    references_listed,
+    section_fault,
+)
 from sleuth.retrievers.given import AllGiven
 from sleuth.rollouts.demonstrate import demonstrate
 from sleuth.rollouts.transcript import read_transcript
@@ -129,6 +135,20 @@ def test_every_way_to_write_a_list_reads_the_same(numbers: list[int]):
 )
 def test_how_many_references_are_listed(text: str, listed: float | None):
     assert references_listed(read_transcript(PROTOCOL, QUESTION, [("model", text)])) == listed
+
+
+@pytest.mark.parametrize(
+    ("listed", "share"),
+    [("[2, 3]", 1.0), ("[3]", 0.5), ("[1, 2]", 0.5), ("[1, 9]", 0.0), ("none", 0.0)],
+)
+def test_how_many_gold_passages_are_listed(listed: str, share: float):
+    text = GOOD.replace("[2,3]", listed)
+    assert gold_listed(read_transcript(PROTOCOL, QUESTION, [("model", text)])) == share
+
+
+def test_without_a_list_or_gold_ids_no_share_is_listed():
+    assert gold_listed(read_transcript(PROTOCOL, QUESTION, [("model", "Oslo")])) is None
+    assert gold_listed(read_transcript(PROTOCOL, replace(QUESTION, gold_ids=()), [("model", GOOD)])) is None
 
 
 def test_one_turn_over_all_paragraphs_in_order():

@@ -36,6 +36,7 @@ FIGURES: dict[str, Figure] = {
     "passage_words": Figure("Passages", "words"),
     "evidence_words": Figure("Evidence", "words"),
     "references_listed": Figure("References listed", "per question"),
+    "gold_listed": Figure("Gold passages listed", "%"),
     "refusal_precision": Figure("Refusal precision", "%"),
     "refusal_recall": Figure("Refusal recall", "%"),
     "over_refusal": Figure("Over-refusal", "%"),

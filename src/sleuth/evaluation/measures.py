@@ -6,7 +6,7 @@ None means that the figure does not exist for this question; it is then left out
 from sleuth.metrics import answers, efficiency, evidence, retrieval
 from sleuth.metrics.answers import Rules
 from sleuth.metrics.refusal import refusal
-from sleuth.protocols.arena import references_listed
+from sleuth.protocols.arena import gold_listed, references_listed
 from sleuth.types import Trajectory
 
 
@@ -42,5 +42,6 @@ def measure(trajectory: Trajectory, rules: Rules) -> dict[str, float | None]:
         "passage_words": evidence.passage_words(trajectory),
         "evidence_words": evidence.evidence_words(trajectory),
         "references_listed": references_listed(trajectory),
+        "gold_listed": gold_listed(trajectory),
         **refusal(bool(golds), trajectory.ending == "refused"),
     }

@@ -18,7 +18,7 @@ from sleuth.errors import ConfigError
 from sleuth.gold import gold_id_of
 from sleuth.protocols.sections import Quote, TaggedSections, order_fault
 from sleuth.text import fill, neutralise
-from sleuth.types import Hit, Question, Trajectory
+from sleuth.types import Hit, Passage, Question, Trajectory
 
 RELEVANCE = "relevance"
 """The section that lists reference numbers."""
@@ -138,6 +138,32 @@ def reference_numbers(body: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def references(trajectory: Trajectory) -> list[Passage]:
+    """The numbered passages: those shown in the prompt; a transcript's are the question's, in order.
+
+    An episode of ours shows those that fit, possibly fewer than the question has; a transcript
+    from elsewhere has a prompt without tokens and without hits.
+    """
+    prompts = [segment for segment in trajectory.segments if segment.author == "prompt"]
+    if not any(prompt.tokens or prompt.hits for prompt in prompts):
+        return list(trajectory.question.passages)
+    return [hit.passage for prompt in prompts for hit in prompt.hits]
+
+
+def cited_passages(trajectory: Trajectory) -> tuple[set[str], int]:
+    """Ids of the passages that the last <relevance> lists, and how many of its numbers match no reference.
+
+    A passage that matches a gold one gets the id of the gold one.
+    """
+    shown = references(trajectory)
+    bodies = trajectory.bodies(RELEVANCE)
+    numbers = reference_numbers(bodies[-1]) if bodies else ()
+    # Compared as text: a number of a million digits is wrong without being computed.
+    question = trajectory.question
+    by_number = {str(n): gold_id_of(question, passage) or passage.id for n, passage in enumerate(shown, 1)}
+    return {by_number[n] for n in numbers if n in by_number}, sum(n not in by_number for n in numbers)
+
+
 def references_listed(trajectory: Trajectory) -> float | None:
     """Number of distinct references in the last <relevance>; None without one.
 
@@ -145,3 +171,12 @@ def references_listed(trajectory: Trajectory) -> float | None:
     """
     bodies = trajectory.bodies(RELEVANCE)
     return float(len(reference_numbers(bodies[-1]))) if bodies else None
+
+
+def gold_listed(trajectory: Trajectory) -> float | None:
+    """Share of the gold passages that the last <relevance> lists; None without one, or without gold ids."""
+    gold = set(trajectory.question.gold_ids)
+    if not gold or not trajectory.bodies(RELEVANCE):
+        return None
+    cited, _ = cited_passages(trajectory)
+    return len(cited & gold) / len(gold)

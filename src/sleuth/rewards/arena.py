@@ -10,13 +10,13 @@ from typing import Literal
 
 from sleuth.engines.base import Engine
 from sleuth.errors import ConfigError
-from sleuth.gold import gold_id_of, gold_shown
+from sleuth.gold import gold_shown
 from sleuth.judges.correctness import correctness, response_of
 from sleuth.judges.llm import LLMJudge
 from sleuth.metrics.answers import exact_match, f1, golds_of, rules_for
-from sleuth.protocols.arena import RELEVANCE, reference_numbers
+from sleuth.protocols.arena import cited_passages, references
 from sleuth.rewards.base import Reward
-from sleuth.types import Passage, Score, Trajectory
+from sleuth.types import Score, Trajectory
 
 
 @dataclass(frozen=True)
@@ -98,18 +98,6 @@ class ArenaReward(FormatAndAccuracyReward):
         return 0.5 if common else 0.0
 
 
-def references(trajectory: Trajectory) -> list[Passage]:
-    """The numbered passages: those shown in the prompt; a transcript's are the question's, in order.
-
-    An episode of ours shows those that fit, possibly fewer than the question has; a transcript
-    from elsewhere has a prompt without tokens and without hits.
-    """
-    prompts = [segment for segment in trajectory.segments if segment.author == "prompt"]
-    if not any(prompt.tokens or prompt.hits for prompt in prompts):
-        return list(trajectory.question.passages)
-    return [hit.passage for prompt in prompts for hit in prompt.hits]
-
-
 def unusable_gold(trajectory: Trajectory) -> str:
     """Why R_rel does not exist for this question, or "".
 
@@ -122,17 +110,3 @@ def unusable_gold(trajectory: Trajectory) -> str:
     shown = gold_shown(trajectory.question, listed)
     missing = [gold for gold in trajectory.question.gold_ids if gold not in shown]
     return f"gold_ids: {missing[0]!r} is not among the {len(listed)} references" if missing else ""
-
-
-def cited_passages(trajectory: Trajectory) -> tuple[set[str], int]:
-    """Ids of the passages that the last <relevance> lists, and how many of its numbers match no reference.
-
-    A passage that matches a gold one gets the id of the gold one.
-    """
-    shown = references(trajectory)
-    bodies = trajectory.bodies(RELEVANCE)
-    numbers = reference_numbers(bodies[-1]) if bodies else ()
-    # Compared as text: a number of a million digits is wrong without being computed.
-    question = trajectory.question
-    by_number = {str(n): gold_id_of(question, passage) or passage.id for n, passage in enumerate(shown, 1)}
-    return {by_number[n] for n in numbers if n in by_number}, sum(n not in by_number for n in numbers)
