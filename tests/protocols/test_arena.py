@@ -45,6 +45,8 @@ def test_references_are_numbered_from_one_without_titles():
     )
     titled = ArenaSections(instruction="{references}", titles=True)
     assert titled.prompt(QUESTION, SHOWN[0][:1]) == (("user", "1. Tea: Tea is a drink."),)
+    after = replace(titled, number_after=True)
+    assert after.prompt(QUESTION, SHOWN[0][:1]) == (("user", "Tea: Tea is a drink. [1]"),)
 
 
 def test_a_question_that_holds_a_slot_stays_as_it_is():

@@ -33,6 +33,8 @@ class ArenaSections(TaggedSections):
     """Tags the policy must write, in order; the last is "answer"."""
     titles: bool = False
     """Whether a reference shows its title; the released code shows none."""
+    number_after: bool = False
+    """Whether a reference's number follows its text in brackets; a small model then copies it, else it guesses."""
 
     retrieves_first = True
 
@@ -47,7 +49,8 @@ class ArenaSections(TaggedSections):
     def show(self, hits: Sequence[Hit]) -> str:
         """References numbered from 1, one a line."""
         texts = [f"{p.title}: {p.text}" if self.titles else p.text for p in (hit.passage for hit in hits)]
-        return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
+        form = "{1} [{0}]" if self.number_after else "{0}. {1}"
+        return "\n".join(form.format(*numbered) for numbered in enumerate(texts, 1))
 
     def check(self, trajectory: Trajectory) -> str:
         """ "" if the policy wrote the sections, each once and in order, and otherwise only white space."""

@@ -76,16 +76,21 @@ PAPER = Recipe(
 
 # Two CPU cores and SmolLM2-135M: an instruction of our own, since every prompt token is paid for in each
 # update, and titles, since a Factbook passage names its country nowhere else. The reward is the paper's.
+# Numbers follow their references: before them, the model lists the gold ones no more often than chance (docs/results.md).
 CPU_OPENING = (
     "List the useful references in <relevance>[]</relevance>, combine them in <analysis></analysis>, "
     "answer in a few words in <answer></answer>."
 )
-CPU_CLOSING = "\n{references}\nQuestion: {question}"
-CPU_PROTOCOL = ArenaSections(instruction=CPU_OPENING + CPU_CLOSING, titles=True, quote_words=16)
+CPU_CLOSING = "\nQuestion: {question}\n{references}"
+CPU_PROTOCOL = ArenaSections(
+    instruction=CPU_OPENING + CPU_CLOSING, titles=True, number_after=True, quote_words=16
+)
 CPU = PAPER.but(
     name="arena/cpu",
     variant="cpu",
     protocol=CPU_PROTOCOL,
     algorithm=few_steps(ALGORITHM),
-    scale=replace(GIVEN_GRPO, top_k=6, max_new_tokens=160),  # the longest demonstrations have 157
+    scale=replace(
+        GIVEN_GRPO, warm_start_epochs=3, top_k=6, max_new_tokens=160
+    ),  # the longest demonstrations have 157
 )
