@@ -49,8 +49,8 @@ class ArenaSections(TaggedSections):
     def show(self, hits: Sequence[Hit]) -> str:
         """References numbered from 1, one a line."""
         texts = [f"{p.title}: {p.text}" if self.titles else p.text for p in (hit.passage for hit in hits)]
-        form = "{1} [{0}]" if self.number_after else "{0}. {1}"
-        return "\n".join(form.format(*numbered) for numbered in enumerate(texts, 1))
+        lines = (f"{text} [{n}]" if self.number_after else f"{n}. {text}" for n, text in enumerate(texts, 1))
+        return "\n".join(lines)
 
     def check(self, trajectory: Trajectory) -> str:
         """ "" if the policy wrote the sections, each once and in order, and otherwise only white space."""
