@@ -45,7 +45,7 @@ format: $(VENV)/.test
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-## make results      docs/results.md from results/
+## make results      docs/results.md and docs/runs.md from results/
 results: $(VENV)/.test
 	$(BIN)/python tools/results.py
 

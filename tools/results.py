@@ -1,19 +1,20 @@
-"""docs/results.md from the JSON in results/: `python tools/results.py`.
+"""docs/results.md and docs/runs.md from the JSON in results/: `python tools/results.py`.
 
-Every section is a folder of results/. Its tables come from the JSON, its words from the folder's note.md.
+Every section is a folder of results/. Its tables come from the JSON, its words from the folder's note.md on the first
+page and details.md on the second.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sleuth.errors import ConfigError
-from sleuth.evaluation.settings import differing
 from sleuth.evaluation.statistics import bootstrap_mean
 from sleuth.recipe import Recipe
-from sleuth.recipes import load_recipe
 
 ROOT = Path(__file__).parents[1]
 HEAD = """# Results
@@ -21,11 +22,26 @@ HEAD = """# Results
 Written by `python tools/results.py` from `results/`; do not edit. SmolLM2-135M-Instruct on two shared CPU cores unless stated
 otherwise, greedy evaluation, 95 % bootstrap intervals over questions, differences paired. EM and rates in %. Questions were held out
 by construction (Factbook: no shared gold passages; benchmarks: the published splits) and checked for leaks by id and wording.
-Runs without a commit were recorded before the JSON named it.
+[Runs](runs.md) has every training run with its command, seed and commit, and what was tried without success.
 """
-PER_RUN = ("seed", "eval_data", "eval_questions", "dev_questions")
-"""Settings of the scale that differ by run: with these alone changed, a recipe is the named one. A run that is evaluated
-on dev questions of its own sets none aside to choose the checkpoint on."""
+RUNS_HEAD = """# Runs
+
+Written by `python tools/results.py` from `results/`; do not edit. Every training run that [the results](results.md) rest on, trials of other
+settings among them. Runs without a commit were recorded before the JSON named it.
+"""
+BEST = {
+    "EviNote-RAG": "evinote-rag-cpu-2-160-candidates",
+    "Search-R1": "search-r1-cpu-2-160-candidates",
+    "Eval-RAR": "eval-rar-cpu-2-160-candidates",
+    "AutoRefine": "autorefine-cpu-2-160-candidates",
+    "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
+    "ARENA with its earlier prompt": "arena-cpu-2-all-kinds",
+    "EVO-RAG": "evo-rag-cpu-0-grpo-80-demonstrations",
+    "EVO-RAG, paid for the answer alone": "evo-rag-no-reward-cpu-0-grpo-80-demonstrations",
+}
+"""Runs from the best warm start of each method."""
+DEMOS = ("format-share", "mixed", "avx2")
+"""Prefixes of the demo's runs with its present recipe."""
 KINDS = (
     "all",
     "kinds trained on",
@@ -76,12 +92,16 @@ def learning_runs(folder: Path) -> dict[str, Found]:
 
 
 def learning(folder: Path) -> Iterator[str]:
+    """Table rows: methods with the settings of their recipes, and methods under one budget on a GPU."""
+    methods = {name: run for name, run in learning_runs(folder).items() if "method" in run["arms"]}
+    yield from side_by_side(methods)
+    yield from one_budget({name: run for name, run in methods.items() if "-gpu-" in name})
+
+
+def all_learning(folder: Path) -> Iterator[str]:
     """Table rows: the gain of each run's arms over its warm start."""
     runs = learning_runs(folder)
     methods = {name: run for name, run in runs.items() if "method" in run["arms"]}
-    yield from side_by_side(methods)
-    yield from one_budget({name: run for name, run in methods.items() if "-gpu-" in name})
-    yield "All runs, trials of other settings among them:\n"
     rows = []
     for name, run in runs.items():
         before = run["arms"]["warm-start"]["all"]
@@ -113,16 +133,8 @@ def sampled(runs: dict[str, Found]) -> Iterator[str]:
             rows.append([name, size, *means, gain(after["all"]["mean"]["gain"]), *passes])
     if rows:
         yield "Answers sampled at temperature 1: the share of right ones (mean@k), and of questions with a right one (pass@k), before and after training.\n"
-        head = [
-            "run",
-            "questions × k",
-            "mean@k before",
-            "mean@k after",
-            "gain",
-            "pass@k before",
-            "pass@k after",
-        ]
-        yield from table(head, rows)
+        head = ["run", "questions × k", "mean@k before", "mean@k after", "gain"]
+        yield from table([*head, "pass@k before", "pass@k after"], rows)
 
 
 def learning_by_kind(folder: Path) -> Iterator[str]:
@@ -150,28 +162,25 @@ def learning_by_kind(folder: Path) -> Iterator[str]:
 
 
 def side_by_side(runs: dict[str, Found]) -> Iterator[str]:
-    """Runs of the named recipes with their present settings, but for those of PER_RUN."""
-    names = {"gold_recall": "gold passages shown", "valid_format": "valid format"}
+    """Table rows: the run of each method from its best warm start."""
     rows = []
-    for run in filter(is_present, runs.values()):
-        before, after = (run["arms"][arm]["all"] for arm in ("warm-start", "method"))
+    for title, name in BEST.items():
+        scale, data = runs[name]["recipe"]["scale"], runs[name]["data"]
+        before, after = (runs[name]["arms"][arm]["all"] for arm in ("warm-start", "method"))
+        size = f"{before['n']} of `{data}`, {rollouts(runs[name]['arms']['method'])}"
+        epochs = str(scale.get("warm_start_epochs", 1))
+        gains = [gain(after[figure]["gain"]) for figure in ("em", "gold_recall")]
+        lost = ", ".join(losses(runs[name]["arms"]["method"])) or "none"
         rows.append(
-            [
-                f"`{run['recipe']['name']}`",
-                str(run["seed"]),
-                f"{before['n']} of `{run['data']}`",
-                str(rollouts(run["arms"]["method"])),
-                interval(before["em"]),
-                gain(after["em"]["gain"]),
-                gain(after["f1"]["gain"], "f1"),
-                *(gain(after[name]["gain"], "valid_format") for name in names),
-                mean_at_k(run),
-            ]
+            [f"{title}, `{name}`", size, epochs, interval(before["em"]), *gains, mean_at_k(runs[name]), lost]
         )
-    if rows:
-        yield "Methods side by side, with the settings that their recipes have now, and the last checkpoint (`scale.dev_questions=0`):\n"
-        head = ["recipe", "seed", "questions", "rollouts", "EM of the warm start", "gain in EM", "in F1"]
-        yield from table([*head, *(f"in {name}" for name in names.values()), "in mean@4"], rows)
+    head = ["method and run", "questions, rollouts", "epochs of the warm start", "its EM", "gain in EM"]
+    yield from table([*head, "in gold passages shown", "in mean@4", "kinds that lose"], rows)
+
+
+def losses(arm: Found) -> list[str]:
+    """Kinds of question whose EM falls, with the interval below zero."""
+    return [kind for kind in KINDS if kind in arm and arm[kind]["em"]["gain"]["high"] < 0]
 
 
 def one_budget(runs: dict[str, Found]) -> Iterator[str]:
@@ -181,16 +190,8 @@ def one_budget(runs: dict[str, Found]) -> Iterator[str]:
         before, after = (run["arms"][arm] for arm in ("warm-start", "method"))
         gains = [gain(after[kinds]["em"]["gain"]) for kinds in ("all", "kinds trained on", "other kinds")]
         counts = [str(rollouts(after)), str(live(after))]
-        rows.append(
-            [
-                f"`{run['recipe']['name']}`",
-                *counts,
-                interval(before["all"]["em"]),
-                *gains,
-                mean_at_k(run),
-                seconds(after),
-            ]
-        )
+        start = [f"`{run['recipe']['name']}`", *counts, interval(before["all"]["em"])]
+        rows.append([*start, *gains, mean_at_k(run), seconds(after)])
     if rows:
         yield "Methods under one budget on a GPU (H200): 20 steps of 32 questions × 6 rollouts, seed 2, 500 test questions of all kinds:\n"
         head = [
@@ -217,12 +218,6 @@ def live(arm: Found) -> int:
 def seconds(arm: Found) -> str:
     """Mean seconds of a step."""
     return f"{sum(step['time/step_s'] for step in arm['curve']) / len(arm['curve']):.0f}"
-
-
-def is_present(run: Found) -> bool:
-    """Whether a run had the settings that its recipe has now, but for those of PER_RUN."""
-    now = load_recipe(run["recipe"]["name"]).to_dict()
-    return set(differing(settings(run), now)) <= {f"scale.{name}" for name in PER_RUN}
 
 
 def settings(run: Found) -> Found:
@@ -269,22 +264,26 @@ def rollouts(arm: dict[str, Any]) -> int:
     return measured(arm) + int(sum(step.get("rollouts/played", 0) for step in arm["curve"]))
 
 
-def stages(folder: Path) -> Iterator[str]:
-    """Runs of `sleuth demo`: figures after each stage, and what GRPO gained."""
-    names = {"em": "EM", "f1": "F1", "valid_format": "valid format", "searches": "searches a question"}
-    for path in sorted(folder.glob("*.json")):
+def demos(folder: Path, prefixes: tuple[str, ...] = ("",)) -> Iterator[str]:
+    """Table rows: runs of `sleuth demo` and what GRPO gained."""
+    rows = []
+    for path in sorted(path for path in folder.glob("*.json") if path.name.startswith(prefixes)):
         run = json.loads(path.read_text())
-        count = max(figures["n"] for figures in run["stages"].values())
-        rows = [
+        before, after = run["stages"]["after warm start"], run["stages"]["after GRPO"]
+        notes = " ".join(run["notes"])
+        formats = [interval(stage["valid_format"], "valid_format") for stage in (before, after)]
+        rows.append(
             [
-                stage if figures["n"] == count else f"{stage} ({figures['n']} questions)",
-                *(interval(figures[name], name) for name in names),
+                path.stem,
+                str(after["n"]),
+                *re.findall(r"GRPO: ([0-9]+) steps?", notes),
+                *(interval(stage["em"]) for stage in (before, after)),
+                *re.findall(r"GRPO over warm start: (\S+) EM points (\[.+?\])", notes)[0],
+                *formats,
             ]
-            for stage, figures in run["stages"].items()
-        ]
-        name = "" if path.stem == "result" else f", {path.stem}"
-        yield from table([f"{run['recipe']}, {count} questions{name}", *names.values()], rows)
-        yield from (f"{note}.\n" for note in run["notes"] if note.startswith(("warm start:", "GRPO over")))
+        )
+    head = ["run", "questions", "steps", "EM after the warm start", "after GRPO", "gain", "interval"]
+    yield from table([*head, "valid format after the warm start", "after GRPO"], rows)
 
 
 def first_runs(folder: Path) -> Iterator[str]:
@@ -363,30 +362,39 @@ def named(row: dict[str, Any]) -> str:
     return f"{row['label']} ({row['missing']})" if row["missing"] else str(row["label"])
 
 
-SECTIONS: list[tuple[str, str, Callable[[Path], Iterator[str]]]] = [
-    ("learn", "What training gains over its warm start", learning),
-    ("demo", "`make demo`: Eval-RAR on the World Factbook", stages),
-    ("hotpotqa-2wiki", "Eval-RAR on HotpotQA and 2WikiMultiHopQA", stages),
-    ("first-runs", "First runs of the methods", first_runs),
-    ("guards", "A run that collapses", guards),
-    ("robustness", "How robust the demo's model is", robustness),
-    ("studies", "Studies", studies),
-    ("learn", "Training runs one by one", learning_by_kind),
+Section = tuple[str, str, Callable[[Path], Iterator[str]], str]
+"""A folder of results/, a title, its tables and the file with its words."""
+RESULTS: list[Section] = [
+    ("learn", "What training gains over its warm start", learning, "note.md"),
+    ("demo", "`make demo`: Eval-RAR on the World Factbook", partial(demos, prefixes=DEMOS), "note.md"),
+    ("guards", "A run that collapses", guards, "note.md"),
+    ("robustness", "How robust the demo's model is", robustness, "note.md"),
+    ("studies", "Studies", studies, "note.md"),
+]
+RUNS: list[Section] = [
+    ("learn", "All runs", all_learning, "details.md"),
+    ("demo", "`make demo`", demos, "details.md"),
+    ("hotpotqa-2wiki", "The demo on HotpotQA and 2WikiMultiHopQA", demos, "details.md"),
+    ("first-runs", "First runs of the methods", first_runs, "details.md"),
+    ("learn", "Runs one by one", learning_by_kind, ""),
 ]
 
 
-def page() -> str:
-    """The whole page."""
-    lines, noted = [HEAD], set[Path]()
-    for name, title, tables in SECTIONS:
+def page(head: str, sections: list[Section]) -> str:
+    """A whole page."""
+    lines = [head]
+    for name, title, tables, words in sections:
         folder = ROOT / "results" / name
-        if folder.is_dir():
-            note = folder / "note.md"
-            lines += [f"## {title}\n", *tables(folder)]
-            lines += [note.read_text().strip() + "\n"] if note.exists() and note not in noted else []
-            noted.add(note)
+        lines += [f"## {title}\n", *tables(folder)]
+        lines += [(folder / words).read_text().strip() + "\n"] if words else []
     return "\n".join(lines).rstrip() + "\n"
 
 
+def pages() -> dict[str, str]:
+    """The pages by file name."""
+    return {"results.md": page(HEAD, RESULTS), "runs.md": page(RUNS_HEAD, RUNS)}
+
+
 if __name__ == "__main__":
-    (ROOT / "docs" / "results.md").write_text(page(), encoding="utf-8")
+    for file, text in pages().items():
+        (ROOT / "docs" / file).write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The results page is what its command writes from results/."""
+"""The pages of results are what their command writes from results/."""
 
 import runpy
 from pathlib import Path
@@ -7,9 +7,15 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_page_is_up_to_date():
-    written = runpy.run_path(str(ROOT / "tools" / "results.py"))["page"]()
-    assert (ROOT / "docs" / "results.md").read_text(encoding="utf-8") == written, "run `make results`"
+def test_the_pages_are_up_to_date():
+    for file, written in runpy.run_path(str(ROOT / "tools" / "results.py"))["pages"]().items():
+        assert (ROOT / "docs" / file).read_text(encoding="utf-8") == written, "run `make results`"
+
+
+def test_kinds_that_lose_are_named():
+    losses = runpy.run_path(str(ROOT / "tools" / "results.py"))["losses"]
+    highs = {"all": 0.05, "bridge": 0.0, "comparison": -0.01}
+    assert losses({kind: {"em": {"gain": {"high": high}}} for kind, high in highs.items()}) == ["comparison"]
 
 
 def test_gains_are_bold_where_their_interval_leaves_zero_out():

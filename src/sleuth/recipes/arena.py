@@ -76,7 +76,7 @@ PAPER = Recipe(
 
 # Two CPU cores and SmolLM2-135M: an instruction of our own, since every prompt token is paid for in each
 # update, and titles, since a Factbook passage names its country nowhere else. The reward is the paper's.
-# Numbers follow their references: before them, the model lists the gold ones no more often than chance (docs/results.md).
+# Numbers follow their references: before them, the model lists the gold ones no more often than chance (docs/runs.md).
 CPU_OPENING = (
     "List the useful references in <relevance>[]</relevance>, combine them in <analysis></analysis>, "
     "answer in a few words in <answer></answer>."

@@ -23,7 +23,7 @@ SEARCH_AGENT = Scale(
     batch=4,
     rollout_batch=50,
     micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
-    lr=3e-6,  # at 1e-5 two of three first runs lost their format (docs/results.md)
+    lr=3e-6,  # at 1e-5 two of three first runs lost their format (docs/runs.md)
     lr_warmup=0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
     eval_questions=100,
     save_every=5,
@@ -50,7 +50,7 @@ GIVEN_PASSAGES = replace(
 def selected(scale: Scale, *, batch: int = 8, temperature: float = 0.8, **settings: Any) -> Scale:
     """A scale for GRPO on few questions that sometimes succeed, each seen several times.
 
-    Measured to help (docs/results.md): fresh questions at every step did not. The upper layers alone learn as much from a
+    Measured to help (docs/runs.md): fresh questions at every step did not. The upper layers alone learn as much from a
     step that takes half the time.
     """
     few = replace(scale, refill=1.0, batch=batch, temperature=temperature, save_every=3, dev_every=3)
@@ -95,6 +95,6 @@ def few_steps(algorithm: GRPO) -> GRPO:
     """A paper's GRPO for tens of steps.
 
     No KL term: at 0.001 it has no effect in so few, and each rollout would need its reference. r − mean: division by
-    the deviation gained less (docs/results.md). Half of each group: the update takes longer than the rollouts.
+    the deviation gained less (docs/runs.md). Half of each group: the update takes longer than the rollouts.
     """
     return replace(algorithm, beta=0.0, group_size=6, scale="none", drop_zero_variance=True, train_on=3)

@@ -81,7 +81,7 @@ CPU = search_r1.CPU.but(
         script=SCRIPT,
     ),
     reward=EviNoteReward(judge=LexicalJudge()),
-    # Notes grow in training: with 112 tokens every invalid episode had a turn cut (docs/results.md).
+    # Notes grow in training: with 112 tokens every invalid episode had a turn cut (docs/runs.md).
     scale=replace(search_r1.CPU.scale, max_new_tokens=160),
     source=PAPER.source,
 )
