@@ -35,25 +35,15 @@ BEST = {
     "Eval-RAR": "eval-rar-cpu-2-160-candidates",
     "AutoRefine": "autorefine-cpu-2-160-candidates",
     "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
-    "ARENA with its earlier prompt": "arena-cpu-2-all-kinds",
+    "ARENA": "arena-cpu-2-numbers-after",
     "EVO-RAG": "evo-rag-cpu-0-grpo-80-demonstrations",
     "EVO-RAG, paid for the answer alone": "evo-rag-no-reward-cpu-0-grpo-80-demonstrations",
 }
 """Runs from the best warm start of each method."""
 DEMOS = ("format-share", "mixed", "avx2")
 """Prefixes of the demo's runs with its present recipe."""
-KINDS = (
-    "all",
-    "kinds trained on",
-    "other kinds",
-    "bridge",
-    "intersection",
-    "compositional",
-    "inference",
-    "comparison",
-    "yesno",
-    "unanswerable",
-)
+KINDS = ("all", "kinds trained on", "other kinds", "bridge", "intersection", "compositional", "inference")
+KINDS += ("comparison", "yesno", "unanswerable")
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
 
@@ -169,13 +159,15 @@ def side_by_side(runs: dict[str, Found]) -> Iterator[str]:
         before, after = (runs[name]["arms"][arm]["all"] for arm in ("warm-start", "method"))
         size = f"{before['n']} of `{data}`, {rollouts(runs[name]['arms']['method'])}"
         epochs = str(scale.get("warm_start_epochs", 1))
-        gains = [gain(after[figure]["gain"]) for figure in ("em", "gold_recall")]
+        chains = mean_gain([runs[name]], ("bridge", "intersection"))
+        gains = [gain(after["em"]["gain"]), gain(chains), gain(after["gold_recall"]["gain"])]
         lost = ", ".join(losses(runs[name]["arms"]["method"])) or "none"
         rows.append(
             [f"{title}, `{name}`", size, epochs, interval(before["em"]), *gains, mean_at_k(runs[name]), lost]
         )
     head = ["method and run", "questions, rollouts", "epochs of the warm start", "its EM", "gain in EM"]
-    yield from table([*head, "in gold passages shown", "in mean@4", "kinds that lose"], rows)
+    head += ["on bridge and intersection questions", "in gold passages shown", "in mean@4", "kinds that lose"]
+    yield from table(head, rows)
 
 
 def losses(arm: Found) -> list[str]:
@@ -239,19 +231,26 @@ def seeds_together(runs: dict[str, Found]) -> Iterator[str]:
     rows = []
     for names in groups.values():
         if 1 < len(names) == len({runs[name]["seed"] for name in names}):
-            deltas: dict[str, float] = defaultdict(float)
-            for arms in (runs[name]["arms"] for name in names):
-                for arm, sign in (("method", 1), ("warm-start", -1)):
-                    for question in arms[arm]["right"]:
-                        deltas[question] += sign / len(names)
-            # Questions that no run answered rightly have no entry.
             count = runs[names[0]]["arms"]["warm-start"]["all"]["n"]
-            mean = bootstrap_mean([*deltas.values(), *[0.0] * (count - len(deltas))]).to_dict()
+            mean = gain(mean_gain([runs[name] for name in names]))
             each = ", ".join(gain(runs[name]["arms"]["method"]["all"]["em"]["gain"]) for name in names)
-            rows.append([", ".join(names), str(count), gain(mean), each])
+            rows.append([", ".join(names), str(count), mean, each])
     if rows:
         yield "Runs that differ in the seed alone, together:\n"
         yield from table(["runs", "questions", "mean gain", "gain of each"], rows)
+
+
+def mean_gain(runs: list[Found], kinds: tuple[str, ...] = ("all",)) -> Found:
+    """Mean gain of several runs on the same questions of some kinds, paired by question."""
+    deltas: dict[str, float] = defaultdict(float)
+    for arms in (run["arms"] for run in runs):
+        for arm, sign in (("method", 1), ("warm-start", -1)):
+            for question in arms[arm]["right"]:
+                if "all" in kinds or question.split("-")[1] in kinds:
+                    deltas[question] += sign / len(runs)
+    # Questions that no run answered rightly have no entry.
+    count = sum(runs[0]["arms"]["warm-start"][kind]["n"] for kind in kinds)
+    return bootstrap_mean([*deltas.values(), *[0.0] * (count - len(deltas))]).to_dict()
 
 
 def measured(arm: dict[str, Any]) -> int:

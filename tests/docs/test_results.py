@@ -45,3 +45,13 @@ def test_seeds_are_paired_question_by_question():
     assert row[:2] == ["| m-0, m-1", "4"]
     assert row[2].startswith("+25.0 [")  # (1 + 0.5 - 0.5 + 0) / 4
     assert list(seeds_together({"m-0": runs["m-0"]})) == []
+
+
+def test_gains_of_some_kinds_leave_the_others_out():
+    mean_gain = runpy.run_path(str(ROOT / "tools" / "results.py"))["mean_gain"]
+    warm = {"right": ["f/f-yesno-1", "f/f-bridge-2"], "bridge": {"n": 3}, "yesno": {"n": 1}, "all": {"n": 4}}
+    run = {
+        "arms": {"warm-start": warm, "method": {"right": ["f/f-bridge-1", "f/f-bridge-2", "f/f-bridge-3"]}}
+    }
+    assert mean_gain([run], ("bridge",))["value"] == 2 / 3
+    assert mean_gain([run])["value"] == 1 / 4  # with the yes-or-no question that was lost

@@ -90,10 +90,5 @@ CPU = PAPER.but(
     variant="cpu",
     protocol=CPU_PROTOCOL,
     algorithm=few_steps(ALGORITHM),
-    scale=replace(
-        GIVEN_GRPO,
-        warm_start_epochs=3,
-        top_k=6,
-        max_new_tokens=160,  # the longest demonstrations have 157
-    ),
+    scale=replace(GIVEN_GRPO, top_k=6, max_new_tokens=160),  # the longest demonstrations have 157
 )
