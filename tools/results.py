@@ -42,8 +42,8 @@ BEST = {
 """Runs from the best warm start of each method."""
 DEMOS = ("format-share", "mixed", "avx2")
 """Prefixes of the demo's runs with its present recipe."""
-KINDS = ("all", "kinds trained on", "other kinds", "bridge", "intersection", "compositional", "inference")
-KINDS += ("comparison", "yesno", "unanswerable")
+KINDS = ["all", "kinds trained on", "other kinds", "bridge", "intersection", "compositional", "inference"]
+KINDS += ["comparison", "yesno", "unanswerable"]
 PERCENT = ("em", "f1", "valid_format")
 Found = dict[str, Any]
 

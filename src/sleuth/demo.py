@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 UNTRAINED = 50
 """Questions for the untrained model, which answers hardly any: more of them would take the time of a training step."""
+FEWEST = 100
+"""Fewest questions of the later evaluations, if there are as many: with fewer a gain of five points is often within noise."""
 TRAINED = 1.3
 """Ratio of the time per question after training to that before, which includes the engine's start."""
 EVALUATIONS_SHARE = 0.25
@@ -84,7 +86,7 @@ class Demo:
         return WARM_START_SHARE * (self._left() + (SLACK_SHARE - EVALUATIONS_SHARE) * self.seconds)
 
     def _questions(self, untrained_s: float) -> int:
-        """Questions for the later evaluations, by the time that the untrained model took for each; at least its own.
+        """Questions for the later evaluations, by the time that the untrained model took for each.
 
         An evaluation that has begun keeps its number.
         """
@@ -92,7 +94,7 @@ class Demo:
         if begun.exists():
             return int(read_json(begun)["questions"]["n"])
         fit = EVALUATIONS_SHARE * self.seconds / (2 * TRAINED * untrained_s)
-        return max(UNTRAINED, int(min(len(self.experiment.eval_questions), fit)))
+        return min(len(self.experiment.eval_questions), max(FEWEST, int(fit)))
 
     def _left(self) -> float:
         return self.began + self.seconds - time.monotonic()
