@@ -82,7 +82,7 @@ def learning_runs(folder: Path) -> dict[str, Found]:
 
 
 def learning(folder: Path) -> Iterator[str]:
-    """Table rows: methods with the settings of their recipes, and methods under one budget on a GPU."""
+    """Table rows: each method from its best warm start, and methods under one budget on a GPU."""
     methods = {name: run for name, run in learning_runs(folder).items() if "method" in run["arms"]}
     yield from side_by_side(methods)
     yield from one_budget({name: run for name, run in methods.items() if "-gpu-" in name})

@@ -76,9 +76,12 @@ DEMO = CPU.but(
         train_data="factbook:train/bridge,intersection",
         eval_data="factbook:dev/bridge,intersection",
         eval_questions=250,
+        warm_start_epochs=1,
         candidates=40,
         dev_questions=0,
         steps=14,
+        batch=8,
+        temperature=0.8,
         lr_warmup=0.2,
     ),
 )
