@@ -7,14 +7,16 @@ method itself, rejection sampling of right answers, and the method on rewards th
 within each step, which must not gain. All are evaluated greedily on the same held-out questions, and
 sampled on some of them. Everything is resumed: finished parts are only read again, if they were trained with
 the same settings. The JSON is written after each arm. It names the command, the seed, the commit and the
-packages' versions.
+packages' versions. `--processes 2` trains in two processes, one thread each; the rest runs in one.
 """
 
 import argparse
 import gc
 import json
+import os
 import random
 import shlex
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -27,7 +29,7 @@ from parts import commit
 from sleuth.algorithms.rejection import RejectionSampling
 from sleuth.datasets.factbook import SHARES
 from sleuth.engines.base import Engine, Sampling
-from sleuth.errors import ConfigError, RewardError, SleuthError
+from sleuth.errors import ConfigError, RankError, RewardError, SleuthError
 from sleuth.evaluation.headroom import measure_headroom, read_rates
 from sleuth.evaluation.provenance import RECIPE
 from sleuth.evaluation.records import read_records
@@ -43,6 +45,7 @@ from sleuth.rewards.answer import AnswerReward
 from sleuth.rewards.base import Reward, score_all
 from sleuth.scale import Scale
 from sleuth.storage import read_json, read_lines, write_json
+from sleuth.training.parallel import ranks
 from sleuth.types import Score, Trajectory
 
 FIGURES = ("em", "f1", "valid_format", "gold_recall", "searches", "duplicate_searches")
@@ -121,6 +124,10 @@ def main() -> None:
     recipes = {WARM_START: recipe.sized(steps=0, dev_questions=0)}
     start = recipe.sized(model=str(base / WARM_START / "model"), warm_start_examples=0)
     recipes |= {arm: ARMS[arm](start) for arm in options.arms}
+    if options.rank_of:
+        with ranks.joined():
+            train(recipes[options.rank_of], base / options.rank_of, options)
+        return
     for name, wanted in recipes.items():
         check_finished(base / name, wanted)
     report: dict[str, Any] = {
@@ -160,6 +167,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     at_least = "fail if the method gains fewer EM points over its warm start"
     parser.add_argument("--at-least", type=float, metavar="POINTS", help=at_least)
+    parser.add_argument("--processes", type=int, default=1, help="of a training run, one thread each")
+    parser.add_argument("--rank-of", help=argparse.SUPPRESS)  # the arm that this process is a rank of
     parser.add_argument("--runs", type=Path, default=Path("runs/learn"))
     parser.add_argument("--json", type=Path, default=Path("results/learn"))
     return parser.parse_args()
@@ -194,22 +203,48 @@ def deciding(recipe: Recipe, arm: str) -> dict[str, Any]:
 def run(name: str, recipe: Recipe, base: Path, options: argparse.Namespace) -> Evaluation:
     """Train one arm, or read it if it is finished; evaluate it greedily and by samples."""
 
-    def say(text: str) -> None:
-        print(f"{base.name} {name}: {text}", flush=True)
-
     done = base / name / "model"
     gc.collect()  # what was run before holds a model, its moments and its cache
     if not done.exists():
-        Experiment(recipe, base / name, options.index, say=say).run(evaluate=False)
+        if options.processes > 1:
+            train_by_ranks(name, options.processes)
+        else:
+            train(recipe, base / name, options)
         gc.collect()
         give_back()
-    trained = Experiment(recipe.sized(model=str(done)), base / name, options.index, say=say)
+    trained = Experiment(recipe.sized(model=str(done)), base / name, options.index, say=say(base / name))
     trained.open()
     evaluation = trained.evaluate("eval")
     if options.sampled:
         world = replace(trained.world, sampling=Sampling(recipe.scale.max_new_tokens, temperature=1.0))
         measure_headroom(trained.eval_questions[: options.sampled], world, base / name / "samples", SAMPLES)
     return evaluation
+
+
+def train(recipe: Recipe, folder: Path, options: argparse.Namespace) -> None:
+    """Train one arm, as one of the ranks if torchrun started this process."""
+    Experiment(recipe, folder, options.index, say=say(folder)).run(evaluate=False)
+
+
+def train_by_ranks(name: str, processes: int) -> None:
+    """Train one arm in several processes. Raises ConfigError if they fail; they print why."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    done = subprocess.run(
+        [sys.executable, *torchrun, __file__, *sys.argv[1:], "--rank-of", name], env=environment
+    )
+    if done.returncode:
+        raise ConfigError(f"the {processes} processes that trained {name} did not finish")
+
+
+def say(folder: Path) -> Callable[[str], None]:
+    """Print a line that names the run and its arm, from the first rank."""
+
+    def first(text: str) -> None:
+        if ranks.is_first():
+            print(f"{folder.parent.name} {folder.name}: {text}", flush=True)
+
+    return first
 
 
 def figures(folder: Path, evaluation: Evaluation, before: Evaluation) -> dict[str, Any]:
@@ -265,6 +300,8 @@ def trained_kinds(train_data: str) -> set[str]:
 if __name__ == "__main__":
     try:
         main()
+    except RankError:
+        sys.exit(1)
     except SleuthError as error:
         sys.exit(f"learn.py: {error}")
     except KeyboardInterrupt:  # the run has logged where it continues
