@@ -2,7 +2,7 @@
 
 import pytest
 
-from sleuth.training.guards import WINDOW, fall_of_right, fault
+from sleuth.training.guards import WINDOW, fault, quality
 
 SOUND = {
     "update/kl_start": 0.02,
@@ -47,9 +47,17 @@ def test_right_answers_that_fall_while_the_reward_holds_are_named():
     assert "rollouts/right is 0.10" in fault(rows[:8])
     both_fall = [row | {"reward/total": row["rollouts/right"]} for row in rows]
     assert fault(both_fall) == ""
-    assert fall_of_right(both_fall)  # and such weights are no checkpoint to go back to
-    assert not fall_of_right(rows[:4])
-    assert not fall_of_right([*rows[:4], *[SOUND] * WINDOW])  # steps of unanswerable questions
+    assert fault([*rows[:4], *[SOUND] * WINDOW]) == ""  # steps of unanswerable questions
+
+
+def test_the_weights_to_go_back_to_are_those_that_answer_and_not_those_that_please_the_reward():
+    """The figures of results/learn/evo-rag-two-stage-cpu-2.metrics.jsonl, whose policy learnt to refuse at step 9."""
+    right, reward = (0.24, 0.24, 0.19, 0.04), (1.16, 1.52, 1.32, 1.51)
+    rows = [{"rollouts/right": r, "reward/total": t} for r, t in zip(right, reward, strict=True)]
+    assert quality(rows[:1]) == pytest.approx(0.24)
+    assert quality(rows[1:]) == pytest.approx(0.47 / 3)
+    assert quality([{"reward/total": 0.4}, {"reward/total": 0.6}]) == pytest.approx(0.5)  # all unanswerable
+    assert quality([{"reward/total": 0.4}, *rows[:1]]) == pytest.approx(0.24)
 
 
 def test_one_unlucky_step_stops_nothing():

@@ -8,7 +8,6 @@ and never trained on.
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean
 
 from sleuth.algorithms.base import Algorithm, Companion
 from sleuth.episodes.record import derive_seed
@@ -25,7 +24,7 @@ from sleuth.training.figures import (
     rollout_figures,
     whole_episodes,
 )
-from sleuth.training.guards import WINDOW, fall_of_right, fault
+from sleuth.training.guards import WINDOW, fault, quality
 from sleuth.training.parallel import ranks
 from sleuth.training.policy import Policy
 from sleuth.training.questions.dev import dev_em, divide
@@ -166,7 +165,7 @@ class _Stage:
             identity["steps"] = plan.steps
         slots = {"protocol": self.parts.world.protocol, "reward": self.parts.reward, "algorithm": algorithm}
         state = TrainingState(policy, optimiser, folder, identity, slots=slots, others=saved)
-        # Without dev questions the scores are mean rewards: they serve the guards, and patience does not apply.
+        # Without dev questions the scores are those of the guards, and patience does not apply.
         self.best = BestCheckpoint(folder / "best", plan.patience if self.dev else 0)
         total = min(plan.steps, self.best.stalled_at() or plan.steps)
         self.phase = Phase(self.name, total, plan.save_every, self.log, state, stop, Budget(deadline_s))
@@ -239,10 +238,10 @@ class _Stage:
             self.collapse, self.phase.total = reason, step
             self.log.say(f"{self.name}: stopped at step {step}, because {reason}")
         is_due = plan.guards and not self.dev and plan.save_every and step % plan.save_every == 0
-        # Episodes of the measurement were played by the first weights, so that their rewards say nothing of these.
+        # Episodes of the measurement were played by the first weights, so that they say nothing of these.
         recent = [row for row in self.rows[-WINDOW:] if row.get("rollouts/played", 1.0)]
-        if is_due and recent and not self.collapse and not fall_of_right(self.rows):
-            self._score(step, fmean(row.get("reward/total", 0.0) for row in recent))
+        if is_due and recent and not self.collapse:
+            self._score(step, quality(recent))
         if self._is_dev_due(step):
             score = self._dev_score()
             self._score(step, score)
@@ -256,9 +255,9 @@ class _Stage:
         return {}
 
     def _score_start(self, groups: Groups) -> None:
-        """Score the first weights by their rewards, where no dev questions do."""
+        """Score the first weights by their episodes, where no dev questions do."""
         if self.plan.guards and not self.dev:
-            self._score(0, reward_figures(groups).get("reward/total", 0.0))
+            self._score(0, quality([reward_figures(groups) | rollout_figures(groups)]))
 
     def _score(self, step: int, score: float) -> None:
         """Record the score of a step, and the weights if they are the best so far."""

@@ -25,7 +25,7 @@ class BestCheckpoint:
         self._folder, self._patience = folder, patience
         self._file = folder / "scores.json"
         self.scores: dict[int, float] = {}
-        """Step → dev score in [0, 1], or mean reward; 0 is before the first step."""
+        """Step → dev score in [0, 1], or the guards' `quality`; 0 is before the first step."""
         if self._file.is_file():
             self.scores = dict(msgspec.json.decode(self._file.read_bytes(), type=list[tuple[int, float]]))
 
