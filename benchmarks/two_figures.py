@@ -24,6 +24,8 @@ from sleuth.types import Question
 
 MODEL = "smollm2-135m-instruct"
 BATCH = 8
+TESTED = (200, 400, 800)
+"""Examples, each seen once, after which the model is tested; multiples of BATCH."""
 LEARNING_RATE = 1e-4
 """That of the warm starts."""
 
@@ -40,8 +42,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--examples", type=int, nargs="+", default=[100, 200, 400, 800])
-    parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
     train, test = (examples(f"factbook:{split}/comparison") for split in ("train", "dev"))
@@ -49,15 +49,15 @@ def main() -> None:
     torch.manual_seed(0)
     optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
     rows = [figures(0, model, tokenizer, test)]
-    for start, end in zip([0, *options.examples], options.examples, strict=False):
-        part = train[start:end] * options.epochs
-        for i in range(0, len(part), BATCH):
-            logprobs = log_probabilities(model, tokenizer, [(e.prompt, e.right) for e in part[i : i + BATCH]])
-            optimiser.zero_grad()
-            (-logprobs.mean()).backward()
-            optimiser.step()
-        rows.append(figures(end, model, tokenizer, test))
-    record = {"machine": machine(), "commit": commit(), "model": MODEL, "epochs": options.epochs}
+    for start in range(0, max(TESTED), BATCH):
+        batch = train[start : start + BATCH]
+        logprobs = log_probabilities(model, tokenizer, [(e.prompt, e.right) for e in batch])
+        optimiser.zero_grad()
+        (-logprobs.mean()).backward()
+        optimiser.step()
+        if start + BATCH in TESTED:
+            rows.append(figures(start + BATCH, model, tokenizer, test))
+    record = {"machine": machine(), "commit": commit(), "model": MODEL}
     write(record | {"questions": len(test), "rows": rows}, options.json)
 
 
