@@ -117,6 +117,7 @@ ARMS: dict[str, Callable[[Recipe], Recipe]] = {
 
 
 def main() -> None:
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")  # as the command line does
     options = arguments()
     seed, base = options.seed, options.runs / f"{options.recipe.replace('/', '-')}-{options.seed}"
     recipe = load_recipe(options.recipe).with_settings(options.set)

@@ -109,3 +109,23 @@ def test_a_recipe_file_that_exits_is_an_error(tmp_path: Path, capsys: Capture):
     path.write_text("import sys\nsys.exit(0)\n")
     code, _, err = run(capsys, "recipes", str(path))
     assert_one_clear_line(code, err, "sys.exit(0)")
+
+
+PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+@pytest.mark.skipif(not PAGES.exists() or "[never]" in PAGES.read_text(), reason="no huge pages here")
+def test_large_tensors_take_huge_pages():
+    script = """
+from pathlib import Path
+from sleuth.cli import main
+main(["recipes"])
+import torch
+large = torch.ones(1 << 24)
+print(next(line for line in Path("/proc/self/smaps_rollup").read_text().splitlines() if "AnonHuge" in line))
+"""
+    environment = {k: v for k, v in os.environ.items() if k != "THP_MEM_ALLOC_ENABLE"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout.splitlines()[-1].split()[1]) >= 2 << 10  # kB: one page at least
