@@ -37,7 +37,7 @@ BEST = {
     "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
     "ARENA": "arena-cpu-2-numbers-after",
     "EVO-RAG": "evo-rag-cpu-0-grpo-80-demonstrations",
-    "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone",
+    "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
 }
 """Runs from the best warm start of each method."""
 DEMOS = ("format-share", "mixed", "avx2")

@@ -201,3 +201,10 @@ def test_the_prompt_of_evinote_defines_the_marks_that_its_reward_reads(name: str
     ask = recipe.protocol.instruction  # type: ignore[attr-defined]
     assert all(mark in ask for mark in marks.split())
     assert ("#" in ask) == (recipe.reward.marks == "code")  # type: ignore[attr-defined]
+
+
+def test_evo_rag_on_the_answer_is_trained_as_search_r1_is():
+    ours, theirs = load_recipe("evo-rag/answer-cpu"), load_recipe("search-r1/cpu")
+    assert (ours.algorithm, ours.reward) == (theirs.algorithm, theirs.reward)
+    assert replace(ours.scale, candidates=160, max_steps=theirs.scale.max_steps) == theirs.scale
+    assert ours.protocol == load_recipe("evo-rag/cpu").protocol

@@ -15,7 +15,7 @@ from sleuth.recipes.evo_rag.reward import EvoRAGReward
 from sleuth.recipes.evo_rag.variants import RECIPES
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", sorted(RECIPES.keys() - {"answer-cpu"}))  # which has no curriculum
 def test_the_curriculum_ends_with_the_last_step(name: str):
     recipe = RECIPES[name]
     assert isinstance(recipe.reward, EvoRAGReward)

@@ -3,14 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
+from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.lexical import LexicalEncoder
 from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.recipe import Recipe
-from sleuth.recipes.cpu_scale import SEARCH_AGENT
+from sleuth.recipes.cpu_scale import SEARCH_AGENT, SEARCH_GRPO, few_steps
 from sleuth.recipes.evo_rag.paper import ALGORITHM, CURRICULUM, PAPER, REWARD
 from sleuth.recipes.evo_rag.protocol import EvoRAG
 from sleuth.retrievers.bm25 import BM25
 from sleuth.retrievers.hybrid import Hybrid
+from sleuth.rewards.answer import AnswerReward
 
 SCHEDULES: dict[str, dict[str, Any]] = {
     "no-reward": {"schedule": "none"},
@@ -89,6 +91,13 @@ RECIPES = {
     "rrf": RRF,
     "cpu": CPU,
     **_ablations(CPU, "-cpu"),
+    # The agent trained as the other search agents are, by GRPO on the answer; it gained most (docs/runs.md).
+    "answer-cpu": CPU.but(
+        name="evo-rag/answer-cpu",
+        reward=AnswerReward(format_share=0.2),
+        algorithm=few_steps(GRPO()),
+        scale=replace(SEARCH_GRPO, candidates=120, max_steps=6),
+    ),
     "single-head-cpu": CPU.but(
         name="evo-rag/single-head-cpu",
         algorithm=replace(CPU.algorithm, heads=1),  # type: ignore[type-var]
