@@ -91,7 +91,7 @@ RECIPES = {
     "rrf": RRF,
     "cpu": CPU,
     **_ablations(CPU, "-cpu"),
-    # The agent trained as the other search agents are, by GRPO on the answer; it gained most (docs/runs.md).
+    # The agent trained as the other search agents are, by GRPO on the answer (docs/runs.md).
     "answer-cpu": CPU.but(
         name="evo-rag/answer-cpu",
         reward=AnswerReward(format_share=0.2),
