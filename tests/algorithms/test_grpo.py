@@ -63,6 +63,20 @@ def test_no_other_part_of_a_group_varies_more(rewards: list[float], count: int):
     assert pvariance([rewards[i] for i in chosen]) == pytest.approx(best, abs=1e-9)
 
 
+def test_advantages_below_zero_are_weighed_and_the_others_stay():
+    group = [rollout(reward) for reward in (0.0, 0.0, 0.0, 1.0)]
+    weights = [s.weights for s in GRPO(scale="none", negative_weight=0.4).signals([group])]
+    assert weights == [(pytest.approx(-0.1),) * 2] * 3 + [(0.75,) * 2]
+    # the failures do not count as a group without a signal, and with weight 0 they are not computed
+    algorithm = GRPO(scale="none", beta=0.0, negative_weight=0.0, drop_zero_variance=True)
+    signals = algorithm.signals([group])
+    assert [algorithm.is_idle(signal) for signal in signals] == [True] * 3 + [False]
+    with pytest.raises(ConfigError, match="negative_weight"):
+        GRPO(negative_weight=-1.0)
+    with pytest.raises(ConfigError, match="negative_weight"):
+        GRPO(negative_weight=1.5)
+
+
 def test_only_the_most_varied_rollouts_are_trained_on():
     group = [rollout(reward, sample=i) for i, reward in enumerate([0.0, 0.0, 1.0, 0.0])]
     signals = GRPO(scale="none", train_on=2).signals([group])

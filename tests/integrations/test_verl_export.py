@@ -114,6 +114,7 @@ def test_an_own_recipe_keeps_its_file_and_settings(export: Export, tmp_path: Pat
         (["search-r1/paper", "--set", "scale.lr_schedule=linear"], "verl has no linear schedule"),
         (["search-r1/paper", "--set", "scale.refill=1"], "verl draws all questions alike"),
         (["search-r1/paper", "--set", "algorithm.train_on=2"], "verl trains on every rollout"),
+        (["search-r1/paper", "--set", "algorithm.negative_weight=0.3"], "verl weighs both signs alike"),
         (["search-r1/paper", "--set", "scale.frozen_layers=0.5"], "verl trains every layer"),
         (
             ["search-r1/paper", "--set", "algorithm.drop_zero_variance=true"],

@@ -14,7 +14,7 @@ from statistics import pvariance
 from typing import TYPE_CHECKING, Literal
 
 from sleuth.algorithms.base import Aggregation, Algorithm, Companion, Groups, KLEstimator, Loss, TokenBatch
-from sleuth.checked import NonNegative, NonNegativeFloat, Positive
+from sleuth.checked import Fraction, NonNegative, NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, RewardError
 from sleuth.types import Signal
 
@@ -90,6 +90,8 @@ class GRPO(Algorithm):
     """How a group's rewards are scaled."""
     std_floor: NonNegativeFloat = 0.1
     """ε_std of "std_floor"."""
+    negative_weight: Fraction = 1.0
+    """Factor of advantages below zero; 1 = GRPO. Gu et al. 2026 (arXiv 2604.04894) weigh the two signs apart."""
     aggregation: Aggregation = "sequence"
     """Mean over sequences of token means, or over all tokens."""
     num_updates: Positive = 1
@@ -134,8 +136,9 @@ class GRPO(Algorithm):
                 usable.sort(key=lambda pair: (not pair[0].malformed, pair[0].sample))
                 usable = [usable[i] for i in most_varied([r for _, r in usable], self.train_on)]
             advantages = group_advantages([r for _, r in usable], self.scale, self.std_floor)
-            pairs = zip(usable, advantages, strict=True)
-            signals += [Signal(t, (a,) * t.response_length) for (t, _), a in pairs if t.response_length]
+            weights = [self.negative_weight * a if a < 0 else a for a in advantages]
+            pairs = zip(usable, weights, strict=True)
+            signals += [Signal(t, (w,) * t.response_length) for (t, _), w in pairs if t.response_length]
         return signals
 
     def normaliser(self, signals: Sequence[Signal]) -> float:

@@ -149,13 +149,13 @@ def wilson(successes: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 class _Plot:
     def __init__(self, x_label: str, y_label: str, height: float = _HEIGHT) -> None:
-        left, bottom = (0.6 if y_label else 0.15) / _WIDTH, 0.42 / height
+        left, bottom = (0.72 if y_label else 0.15) / _WIDTH, 0.42 / height
         box = (left, bottom, 1 - left - 0.22 / _WIDTH, 1 - bottom - 0.18 / height)
         self.figure = Figure(figsize=(_WIDTH, height))
         self.axes = self.figure.add_axes(box, xlabel=x_label, ylabel=y_label)
         self.axes.xaxis.set_major_locator(MaxNLocator(5, steps=_STEPS, integer=bool(y_label), min_n_ticks=1))
         self.axes.yaxis.set_major_locator(MaxNLocator(4, steps=_STEPS))
-        self.axes.yaxis.set_label_coords(0.05, 0.5, self.figure.transFigure)
+        self.axes.yaxis.set_label_coords(0.04, 0.5, self.figure.transFigure)
         self.titles: list[str] = []
 
     def hover(self, title: str) -> str:

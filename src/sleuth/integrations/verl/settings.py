@@ -55,6 +55,7 @@ def obstacle(recipe: Recipe, cluster: Cluster) -> str:
         "--set scale.model=RUN/model --set scale.warm_start_examples=0": scale.warm_start_examples > 0,
         "verl counts groups of equal rewards: set algorithm.drop_zero_variance=false": algorithm.drop_zero_variance,
         "verl trains on every rollout: set algorithm.train_on=0": algorithm.train_on > 0,
+        "verl weighs both signs alike: set algorithm.negative_weight=1": algorithm.negative_weight < 1,
         "verl trains every layer: set scale.frozen_layers=0": scale.frozen_layers > 0,
         "verl draws all questions alike: set scale.candidates=0 and scale.refill=0": scale.candidates > 0
         or scale.refill > 0,
