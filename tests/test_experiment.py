@@ -181,6 +181,8 @@ def test_the_demo_has_three_stages_and_is_not_run_twice(world: dict[str, Any], t
     assert story.n == 3
     result = json.loads((tmp_path / "result.json").read_text())
     assert set(result["stages"]) == {"untrained", "after warm start", "after GRPO"}
+    assert result["training"] == json.loads((tmp_path / "recipe.json").read_text())
+    assert result["training"]["scale"]["seed"] == world["recipe"].scale.seed
     assert "<html" in (tmp_path / "report.html").read_text()
     before = (tmp_path / "metrics.jsonl").read_bytes()
     again = Demo(experiment(world, tmp_path), seconds=1e9).run()

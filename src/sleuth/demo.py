@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sleuth.evaluation.comparing.compare import compare
 from sleuth.evaluation.pages.report import write_report
+from sleuth.evaluation.provenance import RECIPE
 from sleuth.evaluation.result import SETTINGS, Evaluation
 from sleuth.evaluation.statistics import Estimate
 from sleuth.experiment import Experiment
@@ -147,6 +148,7 @@ class Demo:
             "model": experiment.recipe.scale.model,
             "stages": {name: stage.headline() | {"seconds": stage.seconds} for name, stage in stages.items()},
             "notes": notes,
+            "training": read_json(experiment.folder / RECIPE),
             "settings": final.settings,
             "versions": final.versions,
         }
