@@ -193,9 +193,11 @@ def deciding(recipe: Recipe, arm: str) -> dict[str, Any]:
     ignored = {*WEIGHTLESS}
     if arm != WARM_START:
         ignored.add("model")  # the warm start, which may have moved
-    elif not recipe.scale.warm_start_probe:
-        ignored |= {*REINFORCEMENT}
-        record |= {"reward": {}, "algorithm": {"type": record["algorithm"]["type"]}}
+    else:
+        record["reward"] = {}
+        if not recipe.scale.warm_start_probe:
+            ignored |= {*REINFORCEMENT}
+            record["algorithm"] = {"type": record["algorithm"]["type"]}
     scale = {name: value for name, value in record["scale"].items() if name not in ignored}
     parts = {name: record[name] for name in ("protocol", "retriever", "reward", "algorithm")}
     return {**parts, "scale": scale}

@@ -278,14 +278,14 @@ class Experiment:
         )
 
     def _choice(self) -> Choice | None:
-        """Measure that chooses the warm start's weights: live groups before further steps, else EM on dev questions."""
+        """Measure that chooses the warm start's weights: groups with right and wrong answers, or EM on dev questions."""
         from sleuth.training.questions.dev import dev_em
-        from sleuth.training.questions.headroom import live_share
+        from sleuth.training.questions.headroom import mixed_share
         from sleuth.training.warm_start import Choice
 
         scale = self.recipe.scale
         if scale.warm_start_probe:
-            return Choice("headroom/live", partial(live_share, self.policy, self._parts(), scale))
+            return Choice("headroom/mixed", partial(mixed_share, self.policy, self._parts(), scale))
         if scale.steps or not self.dev_questions:
             return None
 

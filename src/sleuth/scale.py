@@ -35,7 +35,7 @@ class Scale(Checked):
     warm_start_batch: Positive = 8  # Trajectories per supervised update.
     warm_start_lr: NonNegativeFloat = 1e-4
     warm_start_probe: NonNegative = 0
-    """Training questions sampled after each epoch, to keep the one with most live groups; 0 = keep the last."""
+    """Training questions sampled after each epoch, to keep that with most groups of right and wrong answers; 0 = the last."""
     steps: NonNegative = 200  # Policy updates' rollout batches.
     batch: Positive = 512  # Questions per rollout batch.
     rollout_batch: Positive = 64  # Episodes generated side by side; changes speed and memory, never samples.

@@ -142,12 +142,16 @@ def test_a_finished_model_is_not_taken_for_one_of_other_settings(
         learn.check_finished(folder, changed)
 
 
-def test_a_warm_start_that_is_probed_depends_on_the_rewards(
+def test_a_warm_start_that_is_probed_depends_on_the_groups(
     learn: ModuleType, trained: Callable[[str, Recipe], Path]
 ) -> None:
     probed = BASE.sized(warm_start_probe=4)
-    with pytest.raises(ConfigError, match=r"reward\.bonus"):
-        learn.check_finished(trained("warm-start", probed), probed.with_settings(["reward.bonus=0.3"]))
+    folder = trained("warm-start", probed)
+    learn.check_finished(folder, probed.with_settings(["reward.bonus=0.3"]))
+    with pytest.raises(ConfigError, match=r"algorithm\.group_size"):
+        learn.check_finished(folder, probed.with_settings(["algorithm.group_size=3"]))
+    with pytest.raises(ConfigError, match=r"scale\.temperature"):
+        learn.check_finished(folder, probed.sized(temperature=0.3))
 
 
 def test_an_arm_that_is_not_finished_may_continue_with_other_settings(

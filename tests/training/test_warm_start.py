@@ -92,13 +92,13 @@ def test_other_demonstrations_do_not_continue_a_run(tmp_path: Path) -> None:
         run(tmp_path, gold(9) + gold(1))
 
 
-def test_the_epoch_with_most_live_groups_is_kept(tmp_path: Path) -> None:
+def test_the_epoch_with_the_largest_share_is_kept(tmp_path: Path) -> None:
     shares = iter([0.2, 0.6, 0.4])
-    _, kept = run(tmp_path / "probed", gold(), choice=Choice("headroom/live", lambda: next(shares)))
+    _, kept = run(tmp_path / "probed", gold(), choice=Choice("headroom/mixed", lambda: next(shares)))
     _, whole = run(tmp_path / "whole", gold())
     assert not torch.equal(weights(kept), weights(whole))
     probed = [
-        (row["step"], row["headroom/live"]) for row in rows(tmp_path / "probed") if "headroom/live" in row
+        (row["step"], row["headroom/mixed"]) for row in rows(tmp_path / "probed") if "headroom/mixed" in row
     ]
     assert probed == [(3, 0.2), (6, 0.6), (9, 0.4)]
     second_epoch: list[torch.Tensor] = []

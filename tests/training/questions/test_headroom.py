@@ -1,50 +1,63 @@
-"""The share of live groups among training questions, by which a warm start's epoch is chosen."""
+"""The share of groups with right and wrong answers, by which a warm start's epoch is chosen."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-import pytest
-
+from sleuth.algorithms.grpo import GRPO
 from sleuth.episodes.limits import Limits
-from sleuth.training.questions.headroom import live_share
-from sleuth.types import Trajectory
+from sleuth.training.figures import is_right
+from sleuth.training.questions.headroom import mixed_share
+from sleuth.types import Question, Trajectory
 from support import toy
 
 PLAN = replace(toy.PLAN, warm_start_probe=4)
 
 
-def share(value: object = None, group_size: int = 4) -> float:
+@dataclass(frozen=True)
+class Kept(GRPO):
+    """GRPO that keeps the groups it collected."""
+
+    groups: list[list[Trajectory]] = field(default_factory=list)
+
+    def collect(self, questions: Sequence[Question], world: Any, **options: Any) -> list[list[Trajectory]]:
+        self.groups.extend(found := super().collect(questions, world, **options))
+        return found
+
+
+def share(answers: dict[str, tuple[str, ...]]) -> tuple[float, list[list[Trajectory]]]:
+    """The share and the groups it was measured on, with accepted answers by question."""
     policy, engine = toy.new_learner()
-    chosen = toy.parts(reward=toy.FirstLetter(value=value))  # type: ignore[arg-type]
+    algorithm = Kept(group_size=4)
+    questions = [replace(q, answers=answers.get(q.id, ("never",))) for q in toy.QUESTIONS]
+    chosen = toy.parts(algorithm, questions=questions)
     world = replace(chosen.world, engine=engine, limits=Limits.of(PLAN))
-    algorithm = replace(chosen.algorithm, group_size=group_size)
-    return live_share(policy, replace(chosen, world=world, algorithm=algorithm), PLAN)
+    return mixed_share(policy, replace(chosen, world=world), PLAN), algorithm.groups
 
 
-def test_equal_rewards_leave_nothing_to_learn():
-    assert share(lambda _: 1.0) == 0
+def written(groups: list[list[Trajectory]]) -> dict[str, set[str]]:
+    return {group[0].question.id: {t.answer or "" for t in group} for group in groups}
 
 
-def test_rewards_that_differ_in_every_group_leave_all():
-    assert share(lambda trajectory: float(id(trajectory))) == 1
+def test_wrong_answers_alone_leave_nothing_to_learn_though_their_rewards_differ():
+    measured, groups = share({})
+    assert len({toy.lateness(t) for t in groups[0]}) > 1
+    assert measured == 0
 
 
-def test_only_the_chosen_questions_are_played():
-    played: set[str] = set()
-
-    def note(trajectory: Trajectory) -> float:
-        played.add(trajectory.question.id)
-        return 0.0
-
-    share(note)
-    assert len(played) == PLAN.warm_start_probe < len(toy.QUESTIONS)
+def test_groups_of_right_answers_do_not_count():
+    texts = written(share({})[1])
+    measured, groups = share({name: tuple(found) for name, found in texts.items()})
+    right = sum(all(map(is_right, group)) for group in groups)
+    assert 1 <= right < len(groups)  # in one group an episode wrote nothing
+    assert measured == 1 - right / len(groups)
 
 
-def test_a_failed_reward_is_not_a_difference():
-    def fail(_: Trajectory) -> float:
-        return float("nan")
-
-    assert share(fail) == 0
-
-
-def test_the_same_policy_has_the_same_share():
-    assert share(toy.lateness) == pytest.approx(share(toy.lateness))
+def test_the_share_counts_groups_with_both():
+    texts = written(share({})[1])
+    assert len(texts) == PLAN.warm_start_probe < len(toy.QUESTIONS)
+    assert all(len(found) > 1 for found in texts.values())
+    first, second, *_ = texts
+    measured, groups = share({name: (sorted(texts[name])[-1],) for name in (first, second)})
+    assert sum(any(map(is_right, group)) for group in groups) == 2
+    assert measured == 0.5
