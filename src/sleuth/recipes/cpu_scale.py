@@ -68,7 +68,7 @@ def selected(scale: Scale, **settings: Any) -> Scale:
 SEARCH_GRPO = selected(SEARCH_AGENT, candidates=160, steps=48)
 GIVEN_GRPO = selected(GIVEN_PASSAGES, candidates=100, steps=36, rollout_batch=48)
 
-# EviOmni gained on fresh questions, and nothing in three settings with few.
+# EviOmni gained on fresh questions, and nothing in four settings with few.
 FRESH_GIVEN_GRPO = replace(GIVEN_GRPO, candidates=0, max_new_tokens=400, rollout_batch=30)
 
 
