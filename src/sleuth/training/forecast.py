@@ -112,10 +112,11 @@ def _work(plan: Scale, algorithm: Algorithm, length: Length, speed: float, refil
     question = length.prompt + algorithm.rollouts_per_question(length.turns) * length.rest
     batches = plan.steps * plan.batch * refilled * question
     candidates = plan.candidates * question if plan.steps else 0
+    probed = plan.warm_start_probe * plan.warm_start_epochs * question if plan.warm_start_examples else 0
     dev = plan.dev_questions * (1 + plan.steps // plan.dev_every) * episode
     trained = round(batches * algorithm.trained_share * algorithm.num_updates)
     warm_start = round(plan.warm_start_examples * plan.warm_start_epochs * episode)
-    rollouts, updates = round(batches + candidates + dev), warm_start + trained
+    rollouts, updates = round(batches + candidates + probed + dev), warm_start + trained
     # Gradients of frozen layers are not computed; a warm start trains all.
     backward = 4 * warm_start + 4 * (1 - plan.frozen_layers) * trained
     passes = 2 * rollouts + 2 * updates + backward + (2 * trained if algorithm.needs_reference else 0)
