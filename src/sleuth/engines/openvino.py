@@ -101,7 +101,7 @@ class OpenVINOEngine(SteppedEngine):
         if self._synced is not None and self._synced[0] is policy and self._synced[1] == present[1]:
             return
         self._synced = None  # a copy that fails half-way must not count as one
-        self._lanes.clear()
+        self.release()  # also what the update freed, which the C library keeps in blocks of other sizes
         for name, weight in policy.merged():
             self._weights[name][...] = weight.float().cpu().numpy().reshape(self._weights[name].shape)
         self._save()
