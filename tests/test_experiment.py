@@ -194,7 +194,7 @@ def test_the_demo_names_the_steps_that_did_not_fit(
     world: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reinforce = Experiment.reinforce
-    monkeypatch.setattr(Experiment, "reinforce", lambda self, _: reinforce(self, 0.001))
+    monkeypatch.setattr(Experiment, "reinforce", lambda self, *_: reinforce(self, 0.001))
     recipe = world["recipe"].sized(steps=9)
     story = Demo(experiment(world, tmp_path, recipe), seconds=1e9).run()
     assert any("of 9 GRPO steps did not fit" in note for note in story.notes), story.notes
@@ -273,6 +273,16 @@ def test_a_slow_machine_evaluates_fewer_questions_and_warm_starts_as_long(
     demo.experiment.eval_questions = demo.experiment.eval_questions[:1] * 250
     assert [demo._questions(seconds) for seconds in (0.4, 1.0, 2.0)] == [250, 115, 100]
     assert demo._warm_start_s() == pytest.approx(0.75 * 1300, abs=1)
+
+
+def test_a_slow_machine_measures_fewer_candidates(world: dict[str, Any], tmp_path: Path) -> None:
+    scale = {"candidates": 80, "batch": 8}
+    demo = Demo(experiment(world, tmp_path, world["recipe"].sized(**scale)), seconds=1200)
+    size = demo.experiment.recipe.algorithm.group_size
+    per_question = [240 / size / fit for fit in (125, 37, 4)]
+    assert [demo._candidates(seconds * 0.999) for seconds in per_question] == [80, 37, 8]
+    (demo.experiment.folder / "selection.json").write_text('{"questions": 40}')
+    assert demo._candidates(per_question[0]) == 40
 
 
 def test_an_evaluation_of_other_weights_is_not_continued(world: dict[str, Any], tmp_path: Path) -> None:

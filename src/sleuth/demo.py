@@ -35,6 +35,8 @@ EVALUATIONS_SHARE = 0.25
 WARM_START_SHARE = 0.75
 """Fraction of the remaining time given to the warm start, after reserving two evaluations. A half-learnt format is
 expensive: its episodes run to the last step in every later evaluation, and GRPO finds nothing to reward."""
+CANDIDATES_SHARE = 0.2
+"""Fraction of the whole time for measuring training questions: a slow machine measures fewer, or no step would fit."""
 SLACK_SHARE = 1 / 3
 """Fraction by which a slow machine may exceed the whole time, so that the warm start is not cut short."""
 SHOWN = 10  # Trajectories in the report.
@@ -70,7 +72,8 @@ class Demo:
             warm = experiment.warm_start(self._time_for("eval-warm-start", self._warm_start_s()))
             say(f"warm start: {warm.steps} updates")
             warmed = self._evaluate("eval-warm-start", count)
-            trained = experiment.reinforce(self._time_for("eval-grpo", self._left() - 1.1 * warmed.seconds))
+            left = self._time_for("eval-grpo", self._left() - 1.1 * warmed.seconds)
+            trained = experiment.reinforce(left, self._candidates(warmed.seconds / warmed.n))
             say(f"GRPO: {trained.steps} steps ({trained.stopped})")
             experiment.save_model()
         final = self._evaluate("eval-grpo", count)
@@ -97,6 +100,22 @@ class Demo:
         fit = EVALUATIONS_SHARE * self.seconds / (2 * TRAINED * untrained_s)
         return min(len(self.experiment.eval_questions), max(FEWEST, int(fit)))
 
+    def _candidates(self, trained_s: float) -> int:
+        """Training questions to measure, by the time that a trained model took for each held-out question.
+
+        A run that has measured them keeps its number.
+        """
+        if measured := self._measured():
+            return measured
+        recipe = self.experiment.recipe
+        fit = CANDIDATES_SHARE * self.seconds / (recipe.algorithm.group_size * max(1e-3, trained_s))
+        return min(recipe.scale.candidates, max(recipe.scale.batch, int(fit)))
+
+    def _measured(self) -> int:
+        """Training questions that the run has measured."""
+        found = self.experiment.folder / "selection.json"
+        return int(read_json(found)["questions"]) if found.exists() else 0
+
     def _left(self) -> float:
         return self.began + self.seconds - time.monotonic()
 
@@ -114,7 +133,8 @@ class Demo:
         scale, algorithm = self.experiment.recipe.scale, self.experiment.recipe.algorithm
         notes = [
             f"warm start: {updates} updates of {scale.warm_start_batch} demonstrations; GRPO: {steps} "
-            f"step{'' if steps == 1 else 's'} of {scale.batch} questions x {algorithm.group_size} rollouts",
+            f"step{'' if steps == 1 else 's'} of {scale.batch} questions x {algorithm.group_size} rollouts"
+            + (f", drawn from {many} measured questions" if (many := self._measured()) else ""),
             "brackets: 95 % bootstrap intervals over questions, decoding is greedy",
         ]
         if (n := stages["untrained"].n) < final.n:

@@ -10,7 +10,7 @@ import random
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean
@@ -292,12 +292,17 @@ class Experiment:
         em = partial(dev_em, self.policy, self.dev_questions, self.world, scale.rollout_batch)
         return Choice("dev/em", em, scale.dev_every)
 
-    def reinforce(self, deadline_s: float | None = None) -> TrainResult:
-        """Reinforcement learning; the policy as it is now becomes the reference policy."""
+    def reinforce(self, deadline_s: float | None = None, candidates: int | None = None) -> TrainResult:
+        """Reinforcement learning; the policy as it is now becomes the reference policy.
+
+        candidates: questions to measure before the first step, in place of the recipe's number.
+        """
         from sleuth.training.loop import train
         from sleuth.training.runs.stopping import asked_to_stop
 
         scale, parts, log = self.recipe.scale, self._parts(), self.log
+        if candidates is not None:
+            scale = replace(scale, candidates=candidates)
         if scale.frozen_layers:
             self.policy.freeze_layers(scale.frozen_layers)
         with asked_to_stop() as stop:
