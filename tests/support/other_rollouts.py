@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from sleuth.experiment import Experiment
+from sleuth.recipe import Recipe
 from sleuth.recipes import load_recipe
 from sleuth.types import Score, Trajectory
 from support.models import TOKENIZER, build_model
@@ -44,9 +44,18 @@ def gaps(run: Path) -> list[float]:
     return [row["rollouts/logprob_gap"] for row in rows if "rollouts/logprob_gap" in row]
 
 
-def pay_by_tokens(_: object, trajectories: Sequence[Trajectory], engine: object = None) -> list[Score]:
-    """Rewards that differ between nearly all samples, whatever a random model writes."""
-    return [Score(sum(t.tokens) % 17 / 17, {}) for t in trajectories]
+def train_paid_by_tokens(recipe: Recipe, towns: Path) -> dict[str, Any]:
+    """A run whose rewards differ between nearly all samples: a random model earns nothing by a recipe's own."""
+
+    def score(_: object, trajectories: Sequence[Trajectory], engine: object = None) -> list[Score]:
+        return [Score(sum(t.tokens) % 17 / 17, {}) for t in trajectories]
+
+    with patch.object(type(recipe.reward), "score", score):
+        return train(recipe, towns)
+
+
+def train(recipe: Recipe, towns: Path) -> dict[str, Any]:
+    return Experiment(recipe, towns / "run", index=str(towns / "index"), say=lambda _: None).run()
 
 
 def assert_trains(name: str, engine: str, model: Path, towns: Path, **changes: Any) -> None:
@@ -56,10 +65,7 @@ def assert_trains(name: str, engine: str, model: Path, towns: Path, **changes: A
     recipe = small(load_recipe(f"{name}/cpu"), model, towns, **scale).with_settings(SETTINGS[name])
     run = towns / "run"
     add_passages(towns)
-    # A random model earns nothing by the recipes' rewards, so that one of them pays for something else.
-    paid = patch.object(type(recipe.reward), "score", pay_by_tokens) if name == "arena" else nullcontext()
-    with paid:
-        summary = Experiment(recipe, run, index=str(towns / "index"), say=lambda _: None).run()
+    summary = (train_paid_by_tokens if name == "arena" else train)(recipe, towns)
     assert (summary["stopped"], summary["faults"]) == ("done", 0)
     assert (run / "model" / "config.json").is_file()
     found = gaps(run)

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 
 import sleuth
-from sleuth.experiment import Experiment
 from sleuth.recipes import load_recipe
+from support.other_rollouts import train_paid_by_tokens
 from support.towns import small
 
 
@@ -52,6 +52,5 @@ def wait_until_healthy(url: str, server: subprocess.Popen[bytes], log: Path) -> 
 
 def train_on_server(towns: Path, model: Path, url: str) -> None:
     """Two updates of ARENA whose rollouts come from the server."""
-    changes = {"engine": f"vllm:{url}", "precision": "float32", "max_new_tokens": 24}
-    recipe = small(load_recipe("arena/cpu"), model, towns, **changes)
-    Experiment(recipe, towns / "run", index=str(towns / "index"), say=lambda _: None).run()
+    changes = {"engine": f"vllm:{url}", "precision": "float32", "max_new_tokens": 24, "candidates": 0}
+    train_paid_by_tokens(small(load_recipe("arena/cpu"), model, towns, **changes), towns)
