@@ -40,8 +40,8 @@ BEST = {
     "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
 }
 """Runs from the best warm start of each method."""
-DEMOS = ("measured-80", "negatives")
-"""Prefixes of the demo's runs with its present recipe, and with 40 measured questions in place of 80."""
+DEMOS = ("measured-80", "test-questions", "negatives")
+"""Prefixes of the demo's runs: its present recipe, those models on the test split, 40 measured questions."""
 KINDS = ["all", "kinds trained on", "other kinds", "bridge", "intersection", "compositional", "inference"]
 KINDS += ["comparison", "yesno", "unanswerable"]
 PERCENT = ("em", "f1", "valid_format")
