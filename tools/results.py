@@ -31,6 +31,7 @@ settings among them. Runs without a commit were recorded before the JSON named i
 """
 BEST = {
     "EviNote-RAG": "evinote-rag-cpu-2-160-candidates",
+    "EviNote-RAG, another seed": "evinote-rag-cpu-1-160-candidates",
     "Search-R1": "search-r1-cpu-2-160-candidates",
     "Eval-RAR": "eval-rar-cpu-2-160-candidates",
     "AutoRefine": "autorefine-cpu-2-160-candidates",
@@ -39,7 +40,7 @@ BEST = {
     "EVO-RAG": "evo-rag-cpu-0-grpo-80-demonstrations",
     "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
 }
-"""Runs from the best warm start of each method."""
+"""Runs from the best warm start of each method, second seeds below the first."""
 DEMOS = ("measured-80", "test-questions", "negatives")
 """Prefixes of the demo's runs: its present recipe, those models on the test split, 40 measured questions."""
 KINDS = ["all", "kinds trained on", "other kinds", "bridge", "intersection", "compositional", "inference"]
