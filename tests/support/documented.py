@@ -134,9 +134,7 @@ class World:
             timeout=SECONDS,
             check=False,
         )
-        assert done.returncode == 0, (
-            "\n".join(line for line in done.stderr.splitlines() if "sleuth:" in line) or done.stderr[-2000:]
-        )
+        assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr[-6000:]}"
 
     def _serve(self, words: list[str]) -> None:
         if "--mcp" in words:  # over standard input, which ends here

@@ -243,6 +243,32 @@ def torchrun(folder: Path, model: Path, **scale: object) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment, check=False)
 
 
+LEAVES = """
+from pathlib import Path
+from sleuth.training.parallel import ranks
+
+def threads():
+    return sum("gloo" in path.read_text() for path in Path("/proc/self/task").glob("*/comm"))
+
+with ranks.joined():
+    import torch.distributed.fsdp
+    ranks.gather(lambda: 1)
+    assert threads() > 0
+assert threads() == 0
+"""
+
+
+@slow
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_no_thread_of_gloo_outlives_the_group(tmp_path: Path) -> None:
+    (tmp_path / "leaves.py").write_text(LEAVES)
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    done = subprocess.run(
+        [*start, str(tmp_path / "leaves.py")], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @slow
 def test_torchrun_trains_a_recipe_and_refuses_in_one_line(tmp_path: Path, tiny_model: Path) -> None:
     done = torchrun(tmp_path, tiny_model, shard="true", frozen_layers=0)

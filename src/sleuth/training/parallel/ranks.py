@@ -134,6 +134,10 @@ def joined() -> Iterator[None]:
     import torch
     import torch.distributed as dist
 
+    # Its default arguments keep the group that exists when it is imported. After the group's start that would leave
+    # gloo's threads alive at exit, where one that frees its last tensors aborts the process.
+    import torch.distributed.nn
+
     store = next(dist.rendezvous("env://"))[0]  # type: ignore[attr-defined]
     try:
         gpus = torch.cuda.device_count()
