@@ -33,6 +33,7 @@ BEST = {
     "EviNote-RAG": "evinote-rag-cpu-2-160-candidates",
     "EviNote-RAG, another seed": "evinote-rag-cpu-1-160-candidates",
     "Search-R1": "search-r1-cpu-2-160-candidates",
+    "Search-R1, another seed": "search-r1-cpu-1-160-candidates",
     "Eval-RAR": "eval-rar-cpu-2-160-candidates",
     "AutoRefine": "autorefine-cpu-2-160-candidates",
     "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
