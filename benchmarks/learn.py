@@ -57,7 +57,8 @@ TRAINED, UNTRAINED = "kinds trained on", "other kinds"
 WEIGHTLESS = ("eval_data", "eval_questions", "eval_every", "rollout_batch")
 """Settings of the scale that change no weights."""
 REINFORCEMENT = ("temperature", "top_p", "batch", "lr", "lr_schedule", "lr_warmup", "frozen_layers", "engine")
-REINFORCEMENT += ("candidates", "refill", "guards", "train_questions", "dev_every", "patience", "save_every")
+REINFORCEMENT += ("candidates", "measure", "refill", "guards", "train_questions")
+REINFORCEMENT += ("dev_every", "patience", "save_every")
 """Settings of the scale that a warm start without a probe does not read."""
 
 

@@ -276,11 +276,15 @@ def test_a_slow_machine_evaluates_fewer_questions_and_warm_starts_as_long(
 
 
 def test_a_slow_machine_measures_fewer_candidates(world: dict[str, Any], tmp_path: Path) -> None:
-    scale = {"candidates": 80, "batch": 8}
+    scale = {"candidates": 80, "batch": 8, "measure": True}
     demo = Demo(experiment(world, tmp_path, world["recipe"].sized(**scale)), seconds=1200)
     size = demo.experiment.recipe.algorithm.group_size
     per_question = [240 / size / fit for fit in (125, 37, 4)]
     assert [demo._candidates(seconds * 0.999) for seconds in per_question] == [80, 37, 8]
+    unmeasured = replace(
+        demo, experiment=experiment(world, tmp_path, world["recipe"].sized(**scale | {"measure": False}))
+    )
+    assert unmeasured._candidates(per_question[-1]) == 80
     (demo.experiment.folder / "selection.json").write_text('{"questions": 40}')
     assert demo._candidates(per_question[0]) == 40
 

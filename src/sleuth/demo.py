@@ -108,6 +108,8 @@ class Demo:
         if measured := self._measured():
             return measured
         recipe = self.experiment.recipe
+        if not recipe.scale.measure:
+            return recipe.scale.candidates
         fit = CANDIDATES_SHARE * self.seconds / (recipe.algorithm.group_size * max(1e-3, trained_s))
         return min(recipe.scale.candidates, max(recipe.scale.batch, int(fit)))
 

@@ -61,7 +61,8 @@ class Scale(Checked):
     """Steps between evaluations on the dev split, the first before step 1; 0 = only at the end."""
     eval_questions: NonNegative = 0  # 0 = all.
     candidates: NonNegative = 0
-    """Training questions, played once before the first step to find those worth drawing; 0 = all, drawn alike."""
+    """Training questions that are drawn by the chance that their group has right and wrong answers; 0 = all, drawn alike."""
+    measure: bool = True  # Play the candidates once before the first step, to find those worth drawing.
     refill: NonNegativeFloat = 0.0
     """Most further questions a step, as a multiple of batch, that follow groups with equal rewards."""
     guards: bool = True  # Stop a run that collapses and go back to its best checkpoint.

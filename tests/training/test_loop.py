@@ -26,8 +26,9 @@ from sleuth.retrievers.base import Retriever
 from sleuth.rewards.base import Reward
 from sleuth.rollouts.store import TrajectoryReader
 from sleuth.training import guards
-from sleuth.training.questions.pool import guess_chance, is_mixed
+from sleuth.training.questions.pool import PRIOR, guess_chance, is_mixed
 from sleuth.training.runs import phase
+from sleuth.training.runs.checkpoint import latest_checkpoint
 from sleuth.types import Exchange, Hit, Question, Score, Trajectory
 from support import toy
 from support.toy import quiet, rows, shown, timeless, weights
@@ -460,6 +461,22 @@ def test_a_pool_measures_draws_and_refills(tmp_path: Path) -> None:
     assert all(3 * size <= row["rollouts/played"] <= 6 * size for row in rows(tmp_path)[live:])
     played = [t for file in (tmp_path / "rollouts").iterdir() for t in TrajectoryReader(file)]
     assert len({t.question.id for t in played}) <= 6 < len(setup.questions)
+
+
+def test_a_pool_without_measurement_learns_from_the_steps(tmp_path: Path) -> None:
+    plan = {"candidates": 6, "measure": False, "refill": 1.0, "steps": 3, "save_every": 1}
+    setup = toy.parts(replace(ON_POLICY, drop_zero_variance=True), toy.FirstLetter("a"))
+    console = quiet()
+    toy.run(tmp_path, setup=setup, console=console, **plan)
+    assert "candidates" not in shown(console)
+    assert not (tmp_path / "selection.json").exists()
+    assert all(row["rollouts/played"] >= 3 * ON_POLICY.group_size for row in rows(tmp_path))
+    played = {t.question.id for file in (tmp_path / "rollouts").iterdir() for t in TrajectoryReader(file)}
+    assert len(played) <= 6 < len(setup.questions)
+    found = latest_checkpoint(tmp_path / "checkpoints" / "train")
+    assert found is not None
+    seen = [outcome != [PRIOR, 1.0] for outcome in found.tensors["pool"]["outcomes"].tolist()]
+    assert sum(seen) >= len(played)
 
 
 def test_a_run_killed_in_its_first_step_keeps_its_measured_candidates(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def _work(plan: Scale, algorithm: Algorithm, length: Length, speed: float, refil
     episode = length.prompt + length.rest
     question = length.prompt + algorithm.rollouts_per_question(length.turns) * length.rest
     batches = plan.steps * plan.batch * refilled * question
-    candidates = plan.candidates * question if plan.steps else 0
+    candidates = plan.candidates * question if plan.steps and plan.measure else 0
     probed = plan.warm_start_probe * plan.warm_start_epochs * question if plan.warm_start_examples else 0
     dev = plan.dev_questions * (1 + plan.steps // plan.dev_every) * episode
     trained = round(batches * algorithm.trained_share * algorithm.num_updates)

@@ -193,7 +193,7 @@ class _Stage:
 
     def _step(self, step: int) -> dict[str, float]:
         """One step: questions → trajectories → rewards → signals → update. Returns its row."""
-        if self.pool and step == 1 and not self.pool.is_measured:
+        if self.pool and self.plan.measure and step == 1 and not self.pool.is_measured:
             self._measure(self.pool)
             self.phase.state.save_start()
             self.phase.budget.restart_lap()

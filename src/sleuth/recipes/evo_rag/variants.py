@@ -96,7 +96,7 @@ RECIPES = {
         name="evo-rag/answer-cpu",
         reward=AnswerReward(format_share=0.2),
         algorithm=few_steps(GRPO()),
-        scale=replace(SEARCH_GRPO, candidates=120, max_steps=6),
+        scale=replace(SEARCH_GRPO, max_steps=6),
     ),
     "single-head-cpu": CPU.but(
         name="evo-rag/single-head-cpu",
