@@ -52,7 +52,7 @@ results: $(VENV)/.test
 ## make learn        does training gain on its warm start? SmolLM2, half an hour on two free cores; fails below 4 EM points
 learn: .venv-openvino/.demo
 	.venv-openvino/bin/python benchmarks/learn.py eval-rar/demo --arms method --data factbook:dev/bridge,intersection --questions 300 \
-		--sampled 0 --set scale.dev_questions=0 --at-least 4 --json runs/learn
+		--sampled 0 --at-least 4 --json runs/learn
 
 ## make bench        rollouts, update, a whole step and BM25 against their yardsticks; JSON in results/benchmarks
 bench: $(VENV)/.bench

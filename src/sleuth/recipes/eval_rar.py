@@ -81,7 +81,6 @@ DEMO = CPU.but(
         eval_questions=500,
         warm_start_epochs=1,
         candidates=80,
-        dev_questions=0,
         steps=14,
         batch=8,
         temperature=0.8,
