@@ -34,12 +34,14 @@ def test_the_likely_work_shares_prompts() -> None:
     assert got.hours == pytest.approx((2 * 4600 + 6 * 5400) * 1000 / 0.5e6 / 3600)
 
 
-def test_the_probe_after_each_epoch_is_counted() -> None:
+def test_the_probe_and_the_measurement_are_counted() -> None:
     def rollouts(**changes: Any) -> int:
         return forecast(plan(**changes), GRPO(group_size=4, beta=0.0), Learner(1000, 1e6)).most.rollouts
 
     assert rollouts(warm_start_probe=3) - rollouts() == 2 * 3 * 4 * 300
     assert rollouts(warm_start_probe=3, warm_start_examples=0) == rollouts()
+    assert rollouts(candidates=3) - rollouts() == 3 * 4 * 300
+    assert rollouts(candidates=3, measure=False) == rollouts()
 
 
 def test_branches_are_counted() -> None:
