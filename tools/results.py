@@ -31,10 +31,10 @@ settings among them. Runs without a commit were recorded before the JSON named i
 """
 BEST = {
     "EviNote-RAG": "evinote-rag-cpu-2-160-candidates",
-    "EviNote-RAG, another seed": "evinote-rag-cpu-1-160-candidates",
-    "Search-R1": "search-r1-cpu-1-640-unmeasured",
-    "Search-R1, the recipe before": "search-r1-cpu-1-160-candidates",
-    "Search-R1, another seed of that": "search-r1-cpu-2-160-candidates",
+    "EviNote-RAG, another seed and the present recipe": "evinote-rag-cpu-1-640-unmeasured",
+    "Search-R1, the present recipe": "search-r1-cpu-1-640-unmeasured",
+    "Search-R1, 160 measured candidates": "search-r1-cpu-1-160-candidates",
+    "Search-R1, another seed of these": "search-r1-cpu-2-160-candidates",
     "Eval-RAR": "eval-rar-cpu-2-160-candidates",
     "AutoRefine": "autorefine-cpu-2-160-candidates",
     "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
