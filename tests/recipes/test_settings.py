@@ -133,7 +133,7 @@ def updates_of(name: str) -> int:
 LAST_KEPT = [f"eviomni/{kind}-evidence{scale}" for kind in ("vanilla", "rational") for scale in ("", "-cpu")]
 """Extractors without an answer to compare."""
 LAST_KEPT += [name for name in recipe_names() if load_recipe(name).scale.refill]
-"""GRPO on two cores, measured with its last weights: 32 dev questions cannot rank two checkpoints."""
+"""Training on two cores, measured with its last weights: 32 dev questions cannot rank two checkpoints."""
 
 
 @pytest.mark.parametrize("name", [n for n in recipe_names() if updates_of(n) and n not in LAST_KEPT])

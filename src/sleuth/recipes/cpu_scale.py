@@ -19,16 +19,9 @@ SEARCH_AGENT = Scale(
     warm_start_examples=80,
     warm_start_batch=4,
     warm_start_lr=1e-4,
-    steps=40,
-    batch=4,
     rollout_batch=50,
     micro_batch_tokens=2048,  # activations of 2,048 tokens take about 3 GB
-    lr=3e-6,  # at 1e-5 two of three first runs lost their format (docs/runs.md)
-    lr_warmup=0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
     eval_questions=100,
-    save_every=5,
-    dev_questions=32,
-    dev_every=10,
 )
 # Methods that read given passages in one turn.
 GIVEN_PASSAGES = replace(
@@ -41,9 +34,7 @@ GIVEN_PASSAGES = replace(
     max_passage_tokens=500,
     max_context=1024,
     warm_start_examples=120,
-    steps=30,
     rollout_batch=32,
-    lr_warmup=0.0,
 )
 
 
@@ -59,10 +50,9 @@ def selected(scale: Scale, **settings: Any) -> Scale:
         "temperature": 1.0,
         "refill": 1.0,
         "lr": 3e-5,
-        "lr_warmup": 0.1,
+        "lr_warmup": 0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
         "frozen_layers": 0.5,
         "save_every": 3,
-        "dev_questions": 0,
     }
     return replace(scale, **measured | settings)
 

@@ -91,6 +91,6 @@ BASELINES = {
     ),
     "cot-cpu": _baseline("cot-cpu", "Table 9", FreeEvidence(CPU_COT), CPU, warm_start_examples=0),
     "read-cpu": READER_CPU.but(name="eviomni/read-cpu", retriever=Evidence()),
-    "vanilla-evidence-cpu": _baseline("vanilla-evidence-cpu", "§2.2", _CPU_VANILLA, CPU, dev_questions=0),
-    "rational-evidence-cpu": _baseline("rational-evidence-cpu", "§2.2", _CPU_RATIONAL, CPU, dev_questions=0),
+    "vanilla-evidence-cpu": _baseline("vanilla-evidence-cpu", "§2.2", _CPU_VANILLA, CPU),
+    "rational-evidence-cpu": _baseline("rational-evidence-cpu", "§2.2", _CPU_RATIONAL, CPU),
 }

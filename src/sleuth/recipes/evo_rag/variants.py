@@ -74,10 +74,8 @@ CPU = PAPER.but(
         steps=4,
         batch=6,
         lr=5e-6,
-        lr_warmup=0.0,
         save_every=1,
         dev_questions=40,
-        dev_every=1,
         patience=2,
     ),
 )
