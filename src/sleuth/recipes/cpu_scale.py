@@ -50,15 +50,13 @@ def selected(scale: Scale, **settings: Any) -> Scale:
         "temperature": 1.0,
         "refill": 1.0,
         "lr": 3e-5,
-        "lr_warmup": 0.1,  # Adam's first steps are as long as the learning rate, whatever the gradient
+        "lr_warmup": 0.1,  # Adam's first steps are as long as the rate: at all of it one seed lost half its format
         "frozen_layers": 0.5,
         "save_every": 3,
     }
     return replace(scale, **measured | settings)
 
 
-# A rate that rises: at the full rate from the first step on one seed lost half its format.
-#
 # Three epochs of the demonstrations: after one (20 updates) AutoRefine's warm start had EM 10.8, after three 43.6, and
 # Eval-RAR's 22.6 and 44.6, more than one epoch and GRPO reached (40.8).
 #
