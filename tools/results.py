@@ -33,7 +33,7 @@ BEST = {
     "EviNote-RAG": "evinote-rag-cpu-2-160-candidates",
     "EviNote-RAG, another seed and the present recipe": "evinote-rag-cpu-1-640-unmeasured",
     "Search-R1, the present recipe": "search-r1-cpu-1-640-unmeasured",
-    "Search-R1, trained by it twice (rollouts of the second time)": "search-r1-cpu-1-1280-unmeasured",
+    "Search-R1, 48 more steps of it (rollouts of these)": "search-r1-cpu-1-1280-unmeasured",
     "Search-R1, 160 measured candidates": "search-r1-cpu-1-160-candidates",
     "Search-R1, another seed of these": "search-r1-cpu-2-160-candidates",
     "Eval-RAR, the present recipe": "eval-rar-cpu-2-640-unmeasured",
