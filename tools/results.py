@@ -30,19 +30,21 @@ Written by `python tools/results.py` from `results/`; do not edit. Every trainin
 settings among them. Runs without a commit were recorded before the JSON named it.
 """
 BEST = {
-    "EviNote-RAG": "evinote-rag-cpu-2-160-candidates",
-    "EviNote-RAG, another seed and the present recipe": "evinote-rag-cpu-1-640-unmeasured",
-    "Search-R1, the present recipe": "search-r1-cpu-1-640-unmeasured",
-    "Search-R1, 48 more steps of it (rollouts of these)": "search-r1-cpu-1-1280-unmeasured",
+    "Eval-RAR, the present recipe in two halves (rollouts of the second)": "eval-rar-cpu-2-1280-unmeasured",
+    "Eval-RAR, the first half of it": "eval-rar-cpu-2-640-unmeasured",
+    "Eval-RAR, 160 measured candidates": "eval-rar-cpu-2-160-candidates",
+    "Search-R1, the present recipe in two halves (rollouts of the second)": "search-r1-cpu-1-1280-unmeasured",
+    "Search-R1, the first half of it": "search-r1-cpu-1-640-unmeasured",
     "Search-R1, 160 measured candidates": "search-r1-cpu-1-160-candidates",
     "Search-R1, another seed of these": "search-r1-cpu-2-160-candidates",
-    "Eval-RAR, the present recipe": "eval-rar-cpu-2-640-unmeasured",
-    "Eval-RAR, 160 measured candidates": "eval-rar-cpu-2-160-candidates",
-    "AutoRefine": "autorefine-cpu-2-160-candidates",
-    "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
-    "ARENA": "arena-cpu-2-numbers-after",
-    "EVO-RAG": "evo-rag-cpu-0-grpo-80-demonstrations",
+    "EviNote-RAG, 160 measured candidates": "evinote-rag-cpu-2-160-candidates",
+    "EviNote-RAG, another seed, the first half of the present recipe": "evinote-rag-cpu-1-640-unmeasured",
+    "AutoRefine, the present recipe": "autorefine-cpu-2-96-steps",
+    "AutoRefine, 160 measured candidates": "autorefine-cpu-2-160-candidates",
     "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
+    "EVO-RAG, its printed reward": "evo-rag-cpu-0-grpo-80-demonstrations",
+    "ARENA": "arena-cpu-2-numbers-after",
+    "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
 }
 """Runs from the best warm start of each method, second seeds below the first."""
 DEMOS = ("measured-80", "test-questions", "negatives")
