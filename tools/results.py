@@ -30,15 +30,15 @@ Written by `python tools/results.py` from `results/`; do not edit. Every trainin
 settings among them. Runs without a commit were recorded before the JSON named it.
 """
 BEST = {
-    "Eval-RAR, the present recipe in two halves (rollouts of the second)": "eval-rar-cpu-2-1280-unmeasured",
-    "Eval-RAR, the first half of it": "eval-rar-cpu-2-640-unmeasured",
+    "Eval-RAR, 48 more steps on 640 others (rollouts of these)": "eval-rar-cpu-2-1280-unmeasured",
+    "Eval-RAR, 48 steps on 640 candidates": "eval-rar-cpu-2-640-unmeasured",
     "Eval-RAR, 160 measured candidates": "eval-rar-cpu-2-160-candidates",
-    "Search-R1, the present recipe in two halves (rollouts of the second)": "search-r1-cpu-1-1280-unmeasured",
-    "Search-R1, the first half of it": "search-r1-cpu-1-640-unmeasured",
+    "Search-R1, 48 more steps on 640 others (rollouts of these)": "search-r1-cpu-1-1280-unmeasured",
+    "Search-R1, 48 steps on 640 candidates": "search-r1-cpu-1-640-unmeasured",
     "Search-R1, 160 measured candidates": "search-r1-cpu-1-160-candidates",
     "Search-R1, another seed of these": "search-r1-cpu-2-160-candidates",
     "EviNote-RAG, 160 measured candidates": "evinote-rag-cpu-2-160-candidates",
-    "EviNote-RAG, another seed, the first half of the present recipe": "evinote-rag-cpu-1-640-unmeasured",
+    "EviNote-RAG, another seed, 48 steps on 640 candidates": "evinote-rag-cpu-1-640-unmeasured",
     "AutoRefine, the present recipe": "autorefine-cpu-2-96-steps",
     "AutoRefine, 160 measured candidates": "autorefine-cpu-2-160-candidates",
     "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
