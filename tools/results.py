@@ -43,7 +43,7 @@ BEST = {
     "AutoRefine, 160 measured candidates": "autorefine-cpu-2-160-candidates",
     "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
     "EVO-RAG, its printed reward": "evo-rag-cpu-0-grpo-80-demonstrations",
-    "ARENA": "arena-cpu-2-numbers-after",
+    "ARENA, the present recipe": "arena-cpu-2-96-steps",
     "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
 }
 """Runs from the best warm start of each method, second seeds below the first."""

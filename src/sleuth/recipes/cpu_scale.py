@@ -64,10 +64,10 @@ def selected(scale: Scale, **settings: Any) -> Scale:
 # and Search-R1 gained 4.8 points in 24 steps and lost on intersections. In 48 steps at temperature 1 it gained 7.4 on
 # 160 measured candidates and 9.0 on 640 that were not measured; as many steps again, on other questions, end higher.
 SEARCH_GRPO = selected(SEARCH_AGENT, candidates=1280, measure=False, steps=96)
-GIVEN_GRPO = selected(GIVEN_PASSAGES, candidates=100, steps=36, rollout_batch=48)
+GIVEN_GRPO = selected(GIVEN_PASSAGES, candidates=1280, measure=False, steps=96, rollout_batch=48)
 
-# EviOmni gained on fresh questions, and nothing in four settings with few.
-FRESH_GIVEN_GRPO = replace(GIVEN_GRPO, candidates=0, max_new_tokens=400, rollout_batch=30)
+# EviOmni gained on fresh questions, and nothing in four settings with few. It was not run with more steps.
+FRESH_GIVEN_GRPO = replace(GIVEN_GRPO, candidates=0, steps=36, max_new_tokens=400, rollout_batch=30)
 
 
 def few_steps(algorithm: GRPO) -> GRPO:
