@@ -5,9 +5,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ import torch
 
 from sleuth.concurrency import run
 from sleuth.engines.base import Completion, Request, Sampling
+from sleuth.engines.decoding.lanes import Lanes, Ticket
 from sleuth.engines.decoding.slot_decoder import SlotDecoder
 from sleuth.engines.transformers import TransformersEngine
 from sleuth.errors import EngineError
@@ -119,6 +120,45 @@ def test_the_next_turn_is_decoded_where_its_prefix_is_cached(
             d for d in decoders(engine) if any(held[: 20 + key] == prompt(key) for held in d.cache.tokens)
         ]
         assert len(holders) == 1
+
+
+class OneToken:
+    """A decoder that writes one token a turn and keeps the context, not the turn."""
+
+    def __init__(self) -> None:
+        self.contexts: list[list[int]] = []
+
+    def run(self, take: Callable[[], Sequence[Ticket]], give: Callable[[Sequence[Ticket]], None]) -> None:
+        while turns := take():
+            for turn in turns:
+                turn.take(5, 0.0)
+                self.contexts.append(list(turn.context))
+            give(turns)
+
+    def clear(self) -> None:
+        self.contexts.clear()
+
+
+def test_the_lane_of_a_context_is_remembered_after_its_turn_is_freed() -> None:
+    # A freed turn's address is soon that of another turn, so addresses cannot stand for turns.
+    decoders = [OneToken(), OneToken()]
+    lanes = Lanes(decoders, 0, nullcontext, nullcontext)
+
+    def play_round(contexts: Sequence[list[int]]) -> None:
+        turns = [Ticket(Request(c), Sampling(1), 200, str, (), loop=None) for c in contexts]
+        lanes.submit(turns)
+        lanes.wait_until_idle()
+
+    rounds = [[prompt(8 * number + key) for key in range(8)] for number in range(12)]
+    for contexts in rounds:
+        play_round(contexts)
+    homes = [[tokens in decoder.contexts for decoder in decoders] for c in rounds for tokens in c]
+    assert [True, False] in homes
+    assert [False, True] in homes
+    for contexts in rounds:
+        play_round([[*tokens, 5] for tokens in contexts])
+    later = [[[*tokens, 5] in decoder.contexts for decoder in decoders] for c in rounds for tokens in c]
+    assert later == homes
 
 
 def test_calls_with_other_settings_share_the_batch(engine: TransformersEngine) -> None:

@@ -7,7 +7,7 @@ lock while it computes. A lane's thread lives as long as the lane has work.
 
 import asyncio
 import threading
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -89,7 +89,7 @@ class Lanes:
         self._threads = threads
         self.lanes = [Lane(decoder) for decoder in decoders]
         self._pool = ThreadPoolExecutor(len(self.lanes), "lane")
-        self._recent: dict[int, tuple[list[int], Lane]] = {}
+        self._recent: deque[tuple[list[int], Lane]] = deque(maxlen=RECENT)
 
     def submit(self, turns: Sequence[Ticket]) -> None:
         with self._lock:
@@ -131,11 +131,16 @@ class Lanes:
     def _home(self, turn: Ticket) -> Lane | None:
         """The lane that decoded the longest recent context this one continues."""
         found = [
-            (len(tokens), key)
-            for key, (tokens, _) in self._recent.items()
+            (len(tokens), place)
+            for place, (tokens, _) in enumerate(self._recent)
             if turn.context[: len(tokens)] == tokens
         ]
-        return self._recent.pop(max(found)[1])[1] if found else None
+        if not found:
+            return None
+        _, place = max(found)
+        _, lane = self._recent[place]
+        del self._recent[place]
+        return lane
 
     def _start(self, lane: Lane) -> None:
         if not self._busy:
@@ -184,9 +189,7 @@ class Lanes:
         with self._lock:
             lane.unfinished.difference_update(turns)
             if len(self.lanes) > 1:
-                self._recent |= {id(turn): (turn.tokens, lane) for turn in turns}
-            while len(self._recent) > RECENT:
-                del self._recent[next(iter(self._recent))]
+                self._recent.extend((turn.tokens, lane) for turn in turns)
             if not lane.unfinished:
                 # The caller may train the model next, so it waits until the lane has left it.
                 lane.last += turns
