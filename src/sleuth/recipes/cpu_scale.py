@@ -45,6 +45,9 @@ def selected(scale: Scale, **settings: Any) -> Scale:
     last weights are kept, since few dev questions cannot rank two checkpoints.
     """
     measured = {
+        "candidates": 1280,
+        "measure": False,
+        "steps": 96,
         "warm_start_epochs": 3,
         "batch": 12,
         "temperature": 1.0,
@@ -63,8 +66,8 @@ def selected(scale: Scale, **settings: Any) -> Scale:
 # After three epochs a policy hardly explores: with 80 candidates at temperature 0.8 most groups were dead from step 9 on,
 # and Search-R1 gained 4.8 points in 24 steps and lost on intersections. In 48 steps at temperature 1 it gained 7.4 on
 # 160 measured candidates and 9.0 on 640 that were not measured; as many steps again, on other questions, end higher.
-SEARCH_GRPO = selected(SEARCH_AGENT, candidates=1280, measure=False, steps=96)
-GIVEN_GRPO = selected(GIVEN_PASSAGES, candidates=1280, measure=False, steps=96, rollout_batch=48)
+SEARCH_GRPO = selected(SEARCH_AGENT)
+GIVEN_GRPO = selected(GIVEN_PASSAGES, rollout_batch=48)
 
 # EviOmni gained on fresh questions, and nothing in four settings with few. It was not run with more steps.
 FRESH_GIVEN_GRPO = replace(GIVEN_GRPO, candidates=0, steps=36, max_new_tokens=400, rollout_batch=30)

@@ -81,6 +81,7 @@ DEMO = CPU.but(
         eval_questions=500,
         warm_start_epochs=1,
         candidates=80,
+        measure=True,
         steps=14,
         batch=8,
         temperature=0.8,
