@@ -25,7 +25,7 @@ from sleuth.algorithms.base import (
 )
 from sleuth.checked import Fraction, NonNegative, NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, RewardError
-from sleuth.types import Signal
+from sleuth.types import Signal, Trajectory
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -131,10 +131,13 @@ class GRPO(Algorithm):
         return self.train_on / self.group_size if 0 < self.train_on < self.group_size else 1.0
 
     def is_live(self, group: Sequence[Trajectory]) -> bool:
-        """Whether the rewards of a group differ by more than `least_spread`."""
+        """Whether the rewards of a group differ by more than `least_spread`.
+
+        Raises RewardError for a reward that is not a finite number.
+        """
         rewards = rewards_of(group)
-        # A reward that is not a number counts as another one, so that `signals` refuses it.
-        return len(rewards) > 1 and not max(rewards) - min(rewards) <= self.least_spread
+        check_finite(rewards)
+        return len(rewards) > 1 and max(rewards) - min(rewards) > self.least_spread
 
     def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """The group's advantage on every policy token of a trajectory.
