@@ -150,8 +150,9 @@ def joined() -> Iterator[None]:
         _group.update(rank=rank, count=total)
         with _named_loss():
             yield
-            # Ranks end together, after the first one's evaluation: the caches of DTensor keep the group and its threads,
-            # and a thread that frees its last tensors while Python ends aborts its rank, for which torchrun ends all.
+            # Ranks end together, after the first one's evaluation. Where layers are divided, DTensor's caches keep the
+            # group and its threads. A thread that frees its last tensors while Python ends aborts its rank, and
+            # torchrun then ends all.
             dist.barrier()
     except (SleuthError, KeyboardInterrupt) as error:
         try:
