@@ -239,21 +239,6 @@ def test_groups_with_equal_rewards_may_leave_the_denominator():
     assert len(GRPO().signals([live, dead])) == 4
 
 
-def test_rewards_that_differ_little_may_count_as_equal():
-    algorithm = GRPO(drop_zero_variance=True, least_spread=0.25)
-    near, far = [rollout(1.0), rollout(0.75)], [rollout(1.0), rollout(0.9), rollout(0.5)]
-    assert [algorithm.is_live(group) for group in (near, far)] == [False, True]
-    assert [GRPO().is_live(group) for group in (near, far, [rollout(1.0)] * 2)] == [True, True, False]
-    assert [s.trajectory for s in algorithm.signals([near, far])] == far
-    # an episode without a valid score is not compared
-    assert not algorithm.is_live(
-        [rollout(1.0), rollout(0.0, invalid="no judge"), rollout(0.0, fault="timeout")]
-    )
-    assert not algorithm.is_live([rollout(None)])
-    with pytest.raises(RewardError, match="finite"):
-        algorithm.signals([[rollout(1.0), rollout(math.nan)]])
-
-
 @pytest.mark.parametrize("old", [None, [-LOG2, -LOG2, -LOG2]])
 def test_tokens_of_another_engine_weigh_by_the_truncated_ratio(old: list[float] | None):
     """π = ½ each; the engine's ¼, 1 and unknown give ratios 2 cut to 1.5, ½ and 1, on the surrogate and not the KL."""

@@ -59,11 +59,6 @@ class Loss:
     """Means over the micro-batch's policy tokens; an update averages them by policy tokens."""
 
 
-def rewards_of(group: Sequence[Trajectory]) -> list[float]:
-    """Rewards of a group's episodes that have a valid score and no fault."""
-    return [t.score.total for t in group if t.score and not t.fault and not t.score.invalid]
-
-
 class Companion(ABC):
     """A model fitted on the same experience as the policy, such as a preference model."""
 
@@ -128,10 +123,6 @@ class Algorithm(Checked, ABC):
     ) -> list[list[Trajectory]]:
         """Experience of one step, in groups that are compared: here `group_size` episodes of every question."""
         return roll_out(questions, world, samples=self.group_size, seed=seed, width=width, on_done=on_done)
-
-    def is_live(self, group: Sequence[Trajectory]) -> bool:
-        """Whether the rewards of a group differ, so that it has something to compare."""
-        return len(set(rewards_of(group))) > 1
 
     @abstractmethod
     def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:

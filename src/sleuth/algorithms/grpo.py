@@ -13,19 +13,10 @@ from dataclasses import dataclass
 from statistics import pvariance
 from typing import TYPE_CHECKING, Literal
 
-from sleuth.algorithms.base import (
-    Aggregation,
-    Algorithm,
-    Companion,
-    Groups,
-    KLEstimator,
-    Loss,
-    TokenBatch,
-    rewards_of,
-)
+from sleuth.algorithms.base import Aggregation, Algorithm, Companion, Groups, KLEstimator, Loss, TokenBatch
 from sleuth.checked import Fraction, NonNegative, NonNegativeFloat, Positive
 from sleuth.errors import ConfigError, RewardError
-from sleuth.types import Signal, Trajectory
+from sleuth.types import Signal
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -109,8 +100,6 @@ class GRPO(Algorithm):
     """Bound of π_old / π_engine, by which a token's loss is multiplied if another engine sampled it; 0 = never."""
     drop_zero_variance: bool = False
     """Leave groups with equal rewards out of the update and out of its denominator (DAPO, Yu et al. 2025)."""
-    least_spread: NonNegativeFloat = 0.0
-    """Difference between a group's highest and lowest reward up to which its rewards count as equal."""
     train_on: NonNegative = 0
     """Most rollouts of a group that are trained on, those whose rewards vary most; 0 = all; see `most_varied`.
     Among equal failures malformed ones are taken first."""
@@ -130,15 +119,6 @@ class GRPO(Algorithm):
     def trained_share(self) -> float:
         return self.train_on / self.group_size if 0 < self.train_on < self.group_size else 1.0
 
-    def is_live(self, group: Sequence[Trajectory]) -> bool:
-        """Whether the rewards of a group differ by more than `least_spread`.
-
-        Raises RewardError for a reward that is not a finite number.
-        """
-        rewards = rewards_of(group)
-        check_finite(rewards)
-        return len(rewards) > 1 and max(rewards) - min(rewards) > self.least_spread
-
     def signals(self, groups: Groups, companion: Companion | None = None) -> list[Signal]:
         """The group's advantage on every policy token of a trajectory.
 
@@ -147,9 +127,9 @@ class GRPO(Algorithm):
         """
         signals: list[Signal] = []
         for group in groups:
-            if self.drop_zero_variance and not self.is_live(group):
-                continue
             usable = [(t, t.score.total) for t in group if t.score and not t.fault and not t.score.invalid]
+            if self.drop_zero_variance and len({reward for _, reward in usable}) < 2:
+                continue
             if self.train_on:
                 # Among equal failures malformed ones come first: nothing else teaches the format, and the kept half
                 # may hold none. The sample index breaks ties, so that the order of a group changes nothing.

@@ -4,8 +4,6 @@ Zhao et al. 2025, "Learning to Extract Rational Evidence via Reinforcement Learn
 Settings: §4.1. Ablations, baselines and the reader: eviomni_variants.
 """
 
-from dataclasses import replace
-
 from sleuth.algorithms.grpo import GRPO
 from sleuth.encoders.sentence import SentenceEncoder
 from sleuth.protocols.eviomni import EviOmni
@@ -77,7 +75,6 @@ CPU = PAPER.but(
     protocol=EviOmni(instruction=CPU_INSTRUCTION, quote_words=16),
     retriever=GivenParagraphs(),
     reward=EviOmniReward(instruction=CPU_INSTRUCTION, probe_tokens=16),
-    # The length reward differs by some hundredths in every group, which would then count as live and teach brevity.
-    algorithm=replace(few_steps(ALGORITHM), least_spread=0.1),
+    algorithm=few_steps(ALGORITHM),
     scale=FRESH_GIVEN_GRPO,
 )

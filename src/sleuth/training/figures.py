@@ -24,6 +24,11 @@ def is_right(trajectory: Trajectory) -> bool:
     return exact_match(prediction_of(trajectory), golds, rules) == 1.0
 
 
+def is_live(group: Sequence[Trajectory]) -> bool:
+    """Whether the rewards of a group differ, so that it has advantages."""
+    return len({t.score.total for t in group if is_trainable(t) and t.score}) > 1
+
+
 def distinct(groups: Groups) -> list[Trajectory]:
     """All episodes of the groups, each once."""
     return list({id(t): t for group in groups for t in group}.values())

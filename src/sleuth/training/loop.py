@@ -18,6 +18,7 @@ from sleuth.scale import Scale
 from sleuth.storage import write_json
 from sleuth.training.figures import (
     distinct,
+    is_live,
     is_trainable,
     reward_figures,
     rollout_figures,
@@ -285,7 +286,7 @@ class _Stage:
             questions = pool.draw(plan.batch, derive_seed("draw", plan.seed, step))
         groups = self._play(questions, step)
         left = round(plan.refill * plan.batch)
-        while left and (missing := plan.batch - sum(map(self.parts.algorithm.is_live, groups))) > 0:
+        while left and (missing := plan.batch - sum(map(is_live, groups))) > 0:
             seed = derive_seed("refill", plan.seed, step, left)
             count, known = min(missing, left), self.parts.questions
             more = pool.draw(count, seed, questions) if pool else further(count, known, seed, questions)
@@ -342,7 +343,7 @@ class _Stage:
         """
         self.log.say(f"{self.name}: playing {len(pool.questions)} candidates before the first step")
         started, groups = time.monotonic(), self._play(pool.questions, 0)
-        live = [group for group in groups if self.parts.algorithm.is_live(group)]
+        live = [group for group in groups if is_live(group)]
         self._score_start(live or groups)  # later steps draw such groups
         mixed = [group for group in live if is_mixed(group)]
         chosen = mixed if len(mixed) >= self.plan.batch else live
