@@ -32,7 +32,6 @@ settings among them. Runs without a commit were recorded before the JSON named i
 BEST = {
     "Eval-RAR, 48 more steps on 640 others (rollouts of these)": "eval-rar-cpu-2-1280-unmeasured",
     "Eval-RAR, 48 steps on 640 candidates": "eval-rar-cpu-2-640-unmeasured",
-    "Eval-RAR, 160 measured candidates": "eval-rar-cpu-2-160-candidates",
     "Search-R1, 48 more steps on 640 others (rollouts of these)": "search-r1-cpu-1-1280-unmeasured",
     "Search-R1, 48 steps on 640 candidates": "search-r1-cpu-1-640-unmeasured",
     "Search-R1, 160 measured candidates": "search-r1-cpu-1-160-candidates",
@@ -44,7 +43,8 @@ BEST = {
     "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
     "EVO-RAG, its printed reward": "evo-rag-cpu-0-grpo-80-demonstrations",
     "ARENA, the present recipe": "arena-cpu-2-96-steps",
-    "EviOmni": "eviomni-cpu-2-fresh-3-epochs",
+    "EviOmni, 60 steps": "eviomni-cpu-2-60-steps",
+    "EviOmni, 36 steps on fresh questions": "eviomni-cpu-2-fresh-3-epochs",
 }
 """Runs from the best warm start of each method, second seeds below the first."""
 DEMOS = ("measured-80", "test-questions", "negatives")
