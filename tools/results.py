@@ -30,8 +30,7 @@ Written by `python tools/results.py` from `results/`; do not edit. Every trainin
 settings among them. Runs without a commit were recorded before the JSON named it.
 """
 BEST = {
-    "Eval-RAR, 48 more steps on 640 others (rollouts of these)": "eval-rar-cpu-2-1280-unmeasured",
-    "Eval-RAR, 48 steps on 640 candidates": "eval-rar-cpu-2-640-unmeasured",
+    "Eval-RAR, 48 steps on 640 candidates and 48 on 640 others (rollouts of these)": "eval-rar-cpu-2-1280-unmeasured",
     "Search-R1, 48 more steps on 640 others (rollouts of these)": "search-r1-cpu-1-1280-unmeasured",
     "Search-R1, 48 steps on 640 candidates": "search-r1-cpu-1-640-unmeasured",
     "Search-R1, 160 measured candidates": "search-r1-cpu-1-160-candidates",
@@ -40,7 +39,8 @@ BEST = {
     "EviNote-RAG, another seed, 48 steps on 640 candidates": "evinote-rag-cpu-1-640-unmeasured",
     "AutoRefine, the present recipe": "autorefine-cpu-2-96-steps",
     "AutoRefine, 160 measured candidates": "autorefine-cpu-2-160-candidates",
-    "EVO-RAG, paid for the answer alone": "evo-rag-cpu-2-answer-alone-48-steps",
+    "EVO-RAG, paid for the answer alone, 60 steps": "evo-rag-cpu-2-answer-60-steps",
+    "EVO-RAG, the same, 120 measured candidates": "evo-rag-cpu-2-answer-alone-48-steps",
     "EVO-RAG, its printed reward": "evo-rag-cpu-0-grpo-80-demonstrations",
     "ARENA, the present recipe": "arena-cpu-2-96-steps",
     "EviOmni, 60 steps": "eviomni-cpu-2-60-steps",
