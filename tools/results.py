@@ -39,7 +39,7 @@ BEST = {
     "EviNote-RAG, another seed, 48 steps on 640 candidates": "evinote-rag-cpu-1-640-unmeasured",
     "AutoRefine, the present recipe": "autorefine-cpu-2-96-steps",
     "AutoRefine, 160 measured candidates": "autorefine-cpu-2-160-candidates",
-    "EVO-RAG, paid for the answer alone, 60 steps": "evo-rag-cpu-2-answer-60-steps",
+    "EVO-RAG, paid for the answer alone, 96 steps": "evo-rag-cpu-2-answer-96-steps",
     "EVO-RAG, the same, 120 measured candidates": "evo-rag-cpu-2-answer-alone-48-steps",
     "EVO-RAG, its printed reward": "evo-rag-cpu-0-grpo-80-demonstrations",
     "ARENA, the present recipe": "arena-cpu-2-96-steps",
