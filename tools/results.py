@@ -43,8 +43,8 @@ BEST = {
     "EVO-RAG, the same, 120 measured candidates": "evo-rag-cpu-2-answer-alone-48-steps",
     "EVO-RAG, its printed reward": "evo-rag-cpu-0-grpo-80-demonstrations",
     "ARENA, the present recipe": "arena-cpu-2-96-steps",
-    "EviOmni, 60 steps": "eviomni-cpu-2-60-steps",
-    "EviOmni, 36 steps on fresh questions": "eviomni-cpu-2-fresh-3-epochs",
+    "ARENA, another seed of these": "arena-cpu-1-96-steps",
+    "EviOmni, the present recipe": "eviomni-cpu-1-no-length-96-steps",
 }
 """Runs from the best warm start of each method, second seeds below the first."""
 DEMOS = ("measured-80", "test-questions", "negatives")

@@ -69,10 +69,6 @@ def selected(scale: Scale, **settings: Any) -> Scale:
 SEARCH_GRPO = selected(SEARCH_AGENT)
 GIVEN_GRPO = selected(GIVEN_PASSAGES, rollout_batch=48)
 
-# EviOmni gained on fresh questions, and nothing in four settings with few. 60 steps on 1,280 candidates ended no higher
-# than these 36 in sampled answers, and lost on yes or no.
-FRESH_GIVEN_GRPO = replace(GIVEN_GRPO, candidates=0, steps=36, max_new_tokens=400, rollout_batch=30)
-
 
 def few_steps(algorithm: GRPO) -> GRPO:
     """A paper's GRPO for tens of steps.

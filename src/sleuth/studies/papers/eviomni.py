@@ -66,7 +66,8 @@ def _rewarded(label: str, name: str) -> Row:
 def _tuned(tau: float, gamma: float) -> Row:
     """§4.1 tunes both on the dev set."""
     settings = (f"reward.tau={tau}", f"reward.gamma={gamma}")
-    return Row(f"τ = {tau}, γ = {gamma}", System("eviomni/paper", settings), System("eviomni/cpu", settings))
+    cpu = System("eviomni/cpu", (*settings, "reward.length_weight=0.1"))  # the recipe itself has none
+    return Row(f"τ = {tau}, γ = {gamma}", System("eviomni/paper", settings), cpu)
 
 
 _SECOND = Row(
