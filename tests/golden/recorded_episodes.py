@@ -2,6 +2,7 @@
 
 The digests in recorded_episodes.json were written before episodes became coroutines. Those of EviNote-RAG and of
 EviOmni's CoT were written again when their prompts changed, that of evinote-rag/ne when the lexical judge's claim did.
+That of eviomni/cpu was written again when its length reward went.
 They hold tokens, authors, masks, actions, fields, endings and rewards, so any change of what an episode is shows here.
 """
 
