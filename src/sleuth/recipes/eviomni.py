@@ -67,7 +67,7 @@ PAPER = Recipe(
 )
 
 # Two CPU cores and SmolLM2-135M: a short instruction of our own, since every prompt token is paid for in each update.
-# No length reward: with it the evidence shrinks and loses answers, without it the evidence keeps more (docs/runs.md).
+# No length reward: evidence shrank with it, and keeps more of the answers without it (docs/runs.md).
 CPU_INSTRUCTION = (
     "Find the useful passages in <reason></reason>, copy what matters in <extract></extract>, "
     "answer in a few words in <answer></answer>.\n{passages}\nQuestion: {question}"
